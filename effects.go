@@ -2,10 +2,9 @@ package parley
 
 import "slices"
 
-// DurableFirst reorders the effects of a step into the order in which every host carries them
-// out: first what the step appends, then Compact, because it saves the state after the step, and
-// then the rest. Effects of one of these three kinds keep their order. Nothing may leave a
-// process before what the process appended is durable.
+// DurableFirst reorders the effects of a step into the order in which every host carries them out: first
+// Append, then Compact, because it saves the state after the step, and then all other effects. Effects of the
+// same kind keep their order. An effect may leave the process only after all appended records are durable.
 func DurableFirst(effects []Effect) {
 	for i := range effects {
 		if effects[i].Op.rank() < lastRank {
@@ -28,8 +27,8 @@ func (op Op) rank() int {
 	return lastRank
 }
 
-// Singly returns effects with each send to all n replaced by one send to each receiver: a
-// process may crash between two of them.
+// Singly returns effects with each send to all n processes replaced by one send to each receiver, because a
+// process may crash between two of these sends.
 func Singly(effects []Effect, n int) []Effect {
 	var out []Effect
 	for _, e := range effects {

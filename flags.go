@@ -8,10 +8,10 @@ import (
 // Naming returns the process that the user's text names.
 type Naming func(text string) (ID, error)
 
-// Flags makes [Protocol.Flags] for a protocol that is built from a Config. For each set of flags,
-// declare is called once with a copy of def: it declares flags that change c, and returns a
-// function that completes c after parsing and returns an error if a value is not allowed. A flag
-// that is not given keeps its value in def.
+// Flags makes [Protocol.Flags] for a protocol that is built from a Config. For each set of flags, declare is
+// called once with a copy of def. It declares flags that change c, and returns a function. After parsing,
+// this function completes c, and returns an error if a value is not allowed. If a flag is not given, the
+// value of def remains.
 func Flags[C any](def C, declare func(fs *flag.FlagSet, c *C) func(c *C, naming Naming) error,
 	build func(C) Protocol,
 ) func(*flag.FlagSet) func(Naming) (Protocol, error) {

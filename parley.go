@@ -1,17 +1,14 @@
-// Package parley holds the types that every protocol of this module is written
-// in: a process, a message, a machine, one atomic step and its effects.
+// Package parley holds the types with which every protocol of this module is written: a process, a message, a
+// machine, one atomic step and its effects.
 //
-// A protocol is written once, as a [Machine]: pure, sequential and
-// deterministic. It has no clock, no network, no disk and no goroutine of its
-// own. A host calls its clauses (Start, Request, Receive, Timeout) with a
-// [Step], and the machine requests effects through that Step (send, deliver,
-// set a timer, append to the log). The host carries the effects out. Three
-// hosts run the same machines: a seeded simulator, an exhaustive explorer and
-// a cluster of real processes.
+// A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no
+// network, no disk and no goroutine of its own. A host calls the machine's clauses (Start, Request, Receive,
+// Timeout) with a [Step], and the machine requests effects through that Step (send, deliver, set a timer,
+// append to the log). The host carries the effects out. Three hosts run the same machines: a seeded
+// simulator, an exhaustive explorer and a cluster of real processes.
 //
-// The words are the field's: processes send and receive on links; services
-// broadcast and deliver. n is the number of processes and m the number of
-// faulty ones that an algorithm is built to tolerate.
+// Processes send and receive on links. Services broadcast and deliver. n is the number of processes. m is the
+// number of faulty processes that an algorithm is built to tolerate.
 package parley
 
 import (
@@ -19,7 +16,7 @@ import (
 	"strconv"
 )
 
-// ID names a process of a system of n: 0..n-1.
+// ID names one of n processes: 0..n-1.
 type ID uint16
 
 // All, as the receiver of a message, means every process but the sender.
@@ -28,8 +25,7 @@ const All ID = 0xFFFF
 // MaxProcesses is the largest n, and the capacity of a [Set].
 const MaxProcesses = 256
 
-// String returns the bare number. The name that users see is set by the
-// command line's --names.
+// String returns the number. Users see another name, which the flag --names of the command line sets.
 func (id ID) String() string {
 	if id == All {
 		return "all"
@@ -61,14 +57,14 @@ const (
 // Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
-// Tick is a time or a duration on the process's own clock. A node counts nanoseconds; in
-// a simulation ticks have no length of their own.
+// Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond; in a simulation
+// it has no fixed length.
 type Tick int64
 
-// Path locates a part of a composed machine: the part that a message, timer,
-// log record or delivery belongs to. An adapter with k children pushes
-// ceil(log2 k) bits on each request of a child and pops them on arrival, so
-// adapters nest in any order. A protocol never reads it.
+// Path is the address of a part of a composed machine. Messages, timers, log records and deliveries have the
+// path of the part to which they belong. An adapter with k children pushes ceil(log2 k) bits, the child's
+// number, on the path of each effect of a child. It pops them from the path of each event for the child. So
+// adapters nest in any order. A protocol never reads a path.
 type Path uint64
 
 // Msg is the one message type. Each Kind documents what the fields mean. The
@@ -125,12 +121,11 @@ func (Base) Receive(*Step, ID, Msg) {}
 // Timeout does nothing.
 func (Base) Timeout(*Step, Timer) {}
 
-// Seat is what a host runs: one process, or a coalition of faulty processes as
-// a single machine.
+// Seat is one machine that a host runs: a process, or a coalition of faulty processes.
 type Seat struct {
 	IDs     []ID
 	Machine Machine
-	// Rushing gives the messages of the seat the least delay, so that a coalition
-	// that first waits for the messages of the others is still in time.
+	// Rushing gives the messages of the seat the smallest delay. So a coalition that first waits for the
+	// messages of the others is still in time.
 	Rushing bool
 }

@@ -2,24 +2,22 @@ package parley
 
 import "cmp"
 
-// ExternalEvent is a request to a process from above, or a delivery or indication
-// that a process passes up.
+// ExternalEvent is a request to a process, or a delivery or indication of a process.
 type ExternalEvent struct {
 	At   ID // the process
 	From ID // the origin of a delivery; for other events, the process itself
 	When Tick
-	// Order numbers the events of a run across all lists: of two events, the one
-	// with the smaller number came first.
+	// Order numbers the events of a run across all lists. The event with the smaller number came first.
 	Order uint64
 	Path  Path // the part of a composed machine that delivered or indicated it
 	Msg   Msg
 }
 
-// History is a run as seen from above: the requests made of the processes, what
-// they delivered, and what they indicated, each list in order of time.
+// History is a run as a user of the protocol sees it: the requests to the processes, their deliveries, and
+// their indications. Each list is in order of time.
 type History struct {
 	N           int
-	Faulty      Set // nothing is promised about these
+	Faulty      Set // nothing is promised about these processes
 	Requests    []ExternalEvent
 	Deliveries  []ExternalEvent
 	Indications []ExternalEvent // suspicions, views and the like
@@ -49,7 +47,7 @@ type Mode uint8
 const (
 	Always     Mode = iota // in every state of every run
 	Eventually             // at the end of every run
-	Sometimes              // in at least one run: guards against runs in which nothing happens
+	Sometimes              // in at least one run; detects tests in which nothing happens
 )
 
 // Property is one claim about runs, named as in the literature.
@@ -60,23 +58,23 @@ type Property struct {
 	// Check returns nil if the property holds for the history, and otherwise an
 	// error that says what broke it. An Eventually property checks h.Over first.
 	Check func(h *History) error
-	// Vacuous returns why the property demands nothing of a history, or "" if it demands
-	// something; nil means that it always does. It matters only if Check returns nil.
+	// Vacuous returns why the property demands nothing of a history, or "" if it demands something. If
+	// Vacuous is nil, the property demands something of every history. The result matters only if Check
+	// returns nil.
 	Vacuous func(h *History) string
-	// Measure, if not nil, returns how near the run came to a bound that the property
-	// states, in the unit of that bound.
+	// Measure, if not nil, returns the value to compare with the bound that the property states, in the unit
+	// of that bound.
 	Measure func(h *History) string
 }
 
-// RunConditions are the facts about a run that decide what a theorem promises
-// for it.
+// RunConditions are the facts about a run that determine what a theorem promises for the run.
 type RunConditions struct {
 	N, M   int
 	Faulty int        // number of processes that are faulty in this run
 	Worst  FaultModel // the worst model among the faulty processes
 	// Away is the number of correct processes that crashed and restarted.
 	Away int
-	// SourceFaulty is meaningful for protocols in which one process is special.
+	// SourceFaulty means that the source is faulty, in protocols that have a source.
 	SourceFaulty bool
 	// Network and Processes are the other faults of the run.
 	Network   NetworkFaults
@@ -97,21 +95,21 @@ type NetworkFaults struct {
 // suspicions.
 type ProcessFaults struct {
 	Restarted bool // a process restarted after a crash
-	LostDisk  bool // a process restarted without what it had made durable
+	LostDisk  bool // a process restarted without its durable state
 	Paused    bool // a process was paused, or its clock was wrong
 	Suspected bool // a process was suspected although it had not crashed
 	Minority  bool // at the end, fewer than a majority are correct and connected
 }
 
-// Promise is what the theory says about one property under given run conditions.
+// Promise says whether the theory promises a property under given run conditions, and why.
 type Promise struct {
 	Property string
 	Holds    bool   // promised
-	Because  string // the theorem and its bound, or the condition that is not met
+	Because  string // the theorem and its bound, or the condition that does not hold
 }
 
-// Promised returns a promise of a property, with because as its reason. If unless is not
-// empty, the property is not promised, and unless is the reason.
+// Promised returns the promise of a property. If unless is empty, the property is promised, with the reason
+// because. Otherwise it is not promised, with the reason unless.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }
@@ -137,7 +135,7 @@ const (
 	NotSeen           = "not seen"
 )
 
-// Outcome returns one of the outcomes above.
+// Outcome returns one of the constants from Held to NotSeen.
 func (v Verdict) Outcome() string {
 	switch {
 	case v.Property.Mode == Sometimes && v.Broken == nil:
@@ -175,9 +173,9 @@ func (a RunConditions) missedRounds(rejoins bool) string {
 	return ""
 }
 
-// Judge checks every property of p against a history that is over. Faults that
-// are worse than p's model void p's promises. In a synchronous protocol so does
-// anything that makes a process miss a round, except as [Protocol.Rejoins] says.
+// Judge checks every property of p against a finished history. Faults that are worse than p's model void p's
+// promises. In a synchronous protocol, every event that makes a process miss a round also voids the promises.
+// A restart does not, if [Protocol.Rejoins] is set.
 func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {
@@ -199,7 +197,7 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
 			promise.Because = "rounds need every message to arrive in the round in which it is sent, but " + why +
-				", which m does not count"
+				", which is not one of the m faults"
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

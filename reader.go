@@ -2,9 +2,10 @@ package parley
 
 import "encoding/binary"
 
-// Reader reads the parts of a Body, one after another: numbers, sets and byte strings, each of which has exactly one
-// encoding. The first part that does not fit sets Bad; from then on nothing is left, and every part reads as zero. Byte
-// strings alias the input, so that a claimed length allocates no memory.
+// Reader reads the parts of a Body, one after another: numbers, sets and byte strings, each of which has
+// exactly one encoding. The first part that does not fit sets Bad. From then on Rest is empty, and every
+// further part reads as zero. Byte strings alias the input, so that a false length in the input allocates no
+// memory.
 type Reader struct {
 	Rest []byte
 	Bad  bool
@@ -20,7 +21,8 @@ func (r *Reader) Number(limit uint64) uint64 {
 	return x
 }
 
-// Count reads a number of items, each of which takes at least one of the bytes that are left.
+// Count reads a number of items. It is bad if it is greater than the number of bytes that are left, because
+// each item takes at least one byte.
 func (r *Reader) Count() uint64 { return r.Number(uint64(len(r.Rest))) }
 
 // ID reads the ID of one of n processes.
@@ -36,7 +38,7 @@ func (r *Reader) Set(n int) Set {
 	return set
 }
 
-// Bytes reads what AppendBytes wrote.
+// Bytes reads a byte string that AppendBytes wrote.
 func (r *Reader) Bytes() []byte { return r.Take(r.Count()) }
 
 // Take reads size bytes.
@@ -50,7 +52,7 @@ func (r *Reader) Take(size uint64) []byte {
 	return s
 }
 
-// Done reports whether everything was read and fitted.
+// Done reports whether all bytes were read and every part fitted.
 func (r *Reader) Done() bool { return !r.Bad && len(r.Rest) == 0 }
 
 // AppendBytes appends a byte string with its length in front.

@@ -141,8 +141,8 @@ func (t *Tally) Of(value []byte) int {
 // Len returns how many processes have voted.
 func (t *Tally) Len() int { return t.voters.Len() }
 
-// Best returns the value with the most votes and their number. If several values
-// have as many, it returns the least, so that the order of the votes does not matter.
+// Best returns the value with the most votes, and the number of its votes. On a tie it returns the smallest
+// of the values, so that the order of the votes does not matter.
 func (t *Tally) Best() (value []byte, votes int) {
 	for i := range t.values {
 		if c := t.at(i); c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
@@ -152,8 +152,8 @@ func (t *Tally) Best() (value []byte, votes int) {
 	return value, votes
 }
 
-// Majority returns the value that got more than half of the votes, and otherwise
-// the default: for a tie, for a three-way split and for no votes alike.
+// Majority returns the value with more than half of the votes. If no value has more than half, it returns
+// otherwise.
 func (t *Tally) Majority(otherwise []byte) []byte {
 	if v, votes := t.Best(); 2*votes > t.Len() {
 		return v

@@ -2,26 +2,26 @@ package parley
 
 import "fmt"
 
-// Step is one atomic step of one process: what the process may read, and the
-// effects it requests. A host reuses one Step, and its effect slice, for all steps.
+// Step is one atomic step of one process. It holds the data that the process may read, and the effects that
+// the process requests. A host reuses one Step, and its effect slice, for all steps.
 //
-// Effects go in four directions. Sideways: Send and SendAll send on links to
-// the same part of the other processes' machines. Down: Broadcast and Request
-// go to the layer beneath. Up: Deliver goes to the layer above or the host, and
-// Indicate to every layer above. To the host itself: SetTimer, Append and the rest.
+// Effects go in four directions. Sideways: Send and SendAll send on links to the same part of the other
+// processes' machines. Down: Broadcast and Request go to the layer beneath. Up: Deliver goes to the layer
+// above or the host, and Indicate to every layer above. To the host itself: SetTimer, StopTimer, Append,
+// Compact and Keep.
 type Step struct {
 	Self    ID
 	N       int
 	Now     Tick
 	Restart bool     // in Start: the process restarts after a crash
-	Log     []Record // in Start: what was appended before, oldest first
-	// Life is, in Start, the incarnation of the process: greater than every incarnation
-	// before, even if the disk is lost. The first may be 0.
+	Log     []Record // in Start: the records that were appended before, oldest first
+	// Life is, in Start, the incarnation of the process. It is greater than every incarnation before, even if
+	// the disk is lost. The first may be 0.
 	Life    uint64
 	Members Set // the processes that this machine may sign for: itself, or its coalition
-	// Carried is true in Receive of a kind below Local if the layer beneath carried
-	// the message. Otherwise a link brought it, and from names only the sender on that link.
-	// Stacks set it. In all other clauses it is false.
+	// Carried is true in Receive if the message has a kind below Local and the layer beneath carried it.
+	// Otherwise a link brought the message, and the argument from names only the sender on that link. Stacks
+	// set Carried. In all other clauses it is false.
 	Carried bool
 
 	Path    Path     // the part of the machine that the event belongs to; for adapters
@@ -45,11 +45,11 @@ type Host interface {
 	Sign(as ID, b []byte) []byte
 	// Verify reports whether sig is the signature of process id on b.
 	Verify(id ID, b, sig []byte) bool
-	// Refused counts an input from process from that process at did not accept.
+	// Refused counts an input that process at refused; its sender is process from.
 	Refused(at, from ID, why string)
 }
 
-// Op is what an effect does.
+// Op says what an effect does.
 type Op uint8
 
 // The effects. Each uses From, Path and the fields listed here.
@@ -86,7 +86,7 @@ func (s *Step) Send(to ID, m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: to, Msg: m})
 }
 
-// SendTo sends m to every process of the set but the process itself.
+// SendTo sends m to every process of the set except the process itself.
 func (s *Step) SendTo(to Set, m Msg) {
 	for id := range to.All() {
 		if id != s.Self {
@@ -103,8 +103,8 @@ func (s *Step) SendAll(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: All, Msg: m})
 }
 
-// Keep records that the process holds its own copy of what it sends, as if it
-// had sent m to itself. Hosts count and trace it; no process receives it.
+// Keep records that the process holds its own copy of m, as if it had sent m to itself. Hosts count and trace
+// the copy; no process receives it.
 func (s *Step) Keep(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpKeep, From: s.Self, To: s.Self, Msg: m})
 }
@@ -118,13 +118,13 @@ func (s *Step) Broadcast(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpBroadcast, From: s.Self, To: All, Msg: m})
 }
 
-// Request sends m, which is of a kind of that layer, to the nearest serving layer beneath.
+// Request passes m to the nearest serving layer beneath. The kind of m is one of that layer's kinds.
 func (s *Step) Request(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpRequest, From: s.Self, To: s.Self, Msg: m})
 }
 
-// Deliver passes m, which came from the given process, to the layer above or to
-// the host. For a layer above, m is of a local kind. Indications use Indicate.
+// Deliver passes m, which came from the process from, to the layer above or to the host. For a layer above, m
+// is of a local kind. For indications use Indicate.
 func (s *Step) Deliver(from ID, m Msg) {
 	if m.Kind >= Indication {
 		panic(fmt.Sprintf("parley: process %d delivers kind %#x, which is indicated", s.Self, m.Kind))
@@ -154,8 +154,8 @@ func (s *Step) StopTimer(t Timer) {
 	s.Effects = append(s.Effects, Effect{Op: OpStopTimer, From: s.Self, Timer: t})
 }
 
-// Append makes rec durable before any effect of this step, or of any later step
-// of this machine, leaves the process. After a crash Start finds it in s.Log.
+// Append makes rec durable before any effect of this step, or of any later step of this machine, leaves the
+// process. After a crash, rec is in s.Log of Start.
 func (s *Step) Append(rec []byte) {
 	s.Effects = append(s.Effects, Effect{Op: OpAppend, From: s.Self, Msg: Msg{Body: rec}})
 }
@@ -165,7 +165,7 @@ func (s *Step) Compact() {
 	s.Effects = append(s.Effects, Effect{Op: OpCompact, From: s.Self})
 }
 
-// Choose returns a number in 0..n-1: a coin toss, or an adversary's move.
+// Choose returns a number in 0..n-1. It is a random choice of the protocol, or a choice of the adversary.
 func (s *Step) Choose(n int) int {
 	if n <= 1 {
 		return 0
@@ -191,19 +191,19 @@ func (s *Step) Verify(id ID, b, sig []byte) bool { return s.Host.Verify(id, b, s
 // Omitted is the reason under which a faulty process refuses a message that it fails to receive. Traces show it.
 const Omitted = "omitted"
 
-// Reasons of Refuse with which a process abstains from a slot or an instance of rounds: its rounds were late, or it
-// received from too few others. Hosts and audits recognize abstentions by them.
+// Reasons of Refuse with which a process abstains from a slot or an instance of rounds: its rounds were late,
+// or it received from too few others. Hosts and audits recognize abstentions by these reasons.
 const (
 	WokeTooLate = "woke too late: abstains"
 	HeardTooFew = "heard too few: abstains"
 )
 
-// Refuse counts an input that is ignored: its sender is an adversary or late, which
-// is not an error of this process. why is a short constant, such as "late frame".
+// Refuse counts an input that this process ignores. Its sender is faulty or late, which is not an error of
+// this process. why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
 
-// Mark returns where the effects requested from now on begin. Adapters use marks
-// to let an inner machine finish and then handle what it requested.
+// Mark returns the number of effects so far, which is where later effects begin. Adapters use marks to let an
+// inner machine finish, and then handle the effects that it requested.
 func (s *Step) Mark() int { return len(s.Effects) }
 
 // Lower pushes the child's number, in the given number of bits, onto the path of
@@ -217,15 +217,15 @@ func (s *Step) Lower(mark, bits int, child Path) {
 	}
 }
 
-// Pop removes from the step's path the number of the child that the event is for, and returns it.
+// Pop removes the number of a child from the step's path, and returns it. The event is for this child.
 func (s *Step) Pop(bits int) Path {
 	child := s.Path & (1<<bits - 1)
 	s.Path >>= bits
 	return child
 }
 
-// Push returns the path with one more child in front. It panics if the machines
-// nest deeper than 64 bits, which is a fault of the composition.
+// Push returns the path with one more child in front. It panics if the path needs more than 64 bits, because
+// then too many machines are nested.
 func (p Path) Push(bits int, child Path) Path {
 	if p<<bits>>bits != p || child>>bits != 0 {
 		panic(fmt.Sprintf("parley: path %#x has no room for child %d in %d bits", p, child, bits))
@@ -233,8 +233,8 @@ func (p Path) Push(bits int, child Path) Path {
 	return p<<bits | child
 }
 
-// At calls ask, and addresses every effect that ask requests: to a part of the machine, and
-// to a view or incarnation.
+// At calls ask, and sets the path and the epoch of every effect that ask requests. The path names a part of
+// the machine, and the epoch a view or incarnation.
 func (s *Step) At(path Path, epoch uint32, ask func()) {
 	mark := s.Mark()
 	ask()
@@ -255,7 +255,7 @@ func (s *Step) Take(mark int, f func(*Effect) bool) {
 	s.Effects = s.Effects[:kept]
 }
 
-// LogOf returns the log records of one child, with its bits popped.
+// LogOf returns the log records of one child, with the child's number removed from their paths.
 func LogOf(all []Record, bits int, child Path) []Record {
 	var own []Record
 	for _, r := range all {

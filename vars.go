@@ -10,12 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Vars visits the variables of a machine's state. One State method, written
-// once, serves to save, to load, to rename and to show a machine.
+// Vars visits the variables of a machine's state. Hosts use one State method to save, load, rename and show a
+// machine.
 //
-// Saved bytes are canonical: two machines in the same state save the same
-// bytes, however they reached it. Loading into a used machine equals loading
-// into a fresh one.
+// Saved bytes are canonical: two machines in the same state save the same bytes, however they reached the
+// state. Loading into a used machine has the same result as loading into a fresh machine.
 type Vars struct {
 	mode    mode
 	durable bool // visit only variables inside Durable
@@ -55,35 +54,34 @@ func Save(m Machine, now Tick, buf []byte) []byte {
 	return v.buf
 }
 
-// SaveDurable is Save for the durable variables only, which Compact keeps.
+// SaveDurable is like Save, but saves only the durable variables. Compact writes these.
 func SaveDurable(m Machine, now Tick, buf []byte) []byte {
 	v := Vars{mode: saving, now: now, buf: buf, durable: true}
 	m.State(&v)
 	return v.buf
 }
 
-// SaveRenamed is Save for the state that m would have if the processes were
-// renamed as r says.
+// SaveRenamed is like Save, but saves the state that m would have if the processes were renamed by r.
 func SaveRenamed(m Machine, now Tick, r Renaming, buf []byte) []byte {
 	v := Vars{mode: saving, now: now, buf: buf, renamed: &r}
 	m.State(&v)
 	return v.buf
 }
 
-// Load sets m's state to what Save wrote and reports whether the bytes fit. The
-// machine may keep parts of b.
+// Load sets m's state to the state that Save wrote, and reports whether the bytes fit. The machine may keep
+// parts of b.
 func Load(m Machine, now Tick, b []byte) bool { return new(Vars).Load(m, now, b) }
 
-// Load is the function of that name, but reuses v instead of allocating: for callers
-// that load many machines.
+// Load does the same as the function Load, but reuses v. It saves allocations for callers that load many
+// machines.
 func (v *Vars) Load(m Machine, now Tick, b []byte) bool {
 	*v = Vars{mode: loading, now: now, buf: b}
 	m.State(v)
 	return !v.bad && len(v.buf) == 0
 }
 
-// LoadDurable sets the durable variables to what SaveDurable wrote and leaves
-// the others unchanged.
+// LoadDurable sets the durable variables to the values that SaveDurable wrote, and leaves the others
+// unchanged.
 func LoadDurable(m Machine, now Tick, b []byte) bool {
 	v := Vars{mode: loading, now: now, buf: b, durable: true}
 	m.State(&v)
@@ -97,17 +95,17 @@ func Show(m Machine, now Tick) []Variable {
 	return v.shown
 }
 
-// Loading reports whether the visit sets the variables. State methods then
-// allocate room before they visit the parts.
+// Loading reports whether the visit sets the variables. If so, State methods allocate slices and maps before
+// they visit the elements.
 func (v *Vars) Loading() bool { return v.mode == loading }
 
 // Fail marks a load as bad: this machine would not have saved the values visited
 // so far. In other visits it does nothing.
 func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
 
-// Skips reports whether the visit skips the variables visited here, because only
-// durable variables are wanted and these are not. A State method that also does other
-// work, such as rebuilding state on loading, omits that work then.
+// Skips reports whether this visit skips the variables at this place, because the visit is only for durable
+// variables and these are volatile. If so, a State method omits other work, such as rebuilding state after
+// loading.
 func (v *Vars) Skips() bool { return v.skipped() }
 
 // Durable visits variables that survive a crash; all others are volatile.
@@ -117,7 +115,7 @@ func (v *Vars) Durable(visit func()) {
 	v.inside--
 }
 
-// DurableIf visits variables that survive a crash only if durable is true.
+// DurableIf visits variables. They survive a crash only if durable is true.
 func (v *Vars) DurableIf(durable bool, visit func()) {
 	if durable {
 		v.Durable(visit)
@@ -341,8 +339,8 @@ func Printable(b []byte) string {
 	return string(b)
 }
 
-// Msg visits a message that the machine holds back; e is its address as far as
-// renaming needs it. If Renaming.Msg is nil the message is not renamed.
+// Msg visits a message that the machine holds back. e is its address; only the fields that Rename reads must
+// be set. If Renaming.Msg is nil, the message is not renamed.
 func (v *Vars) Msg(name string, e Env, m *Msg) {
 	if v.skipped() {
 		return
@@ -391,8 +389,8 @@ func Slice[T any](v *Vars, name string, s *[]T, each func(i int, x *T)) {
 	}
 }
 
-// PerProcess visits a slice with one element per process, in the order of the
-// processes. A rename permutes it. Its length is fixed when the machine is made.
+// PerProcess visits a slice with one element per process, in the order of the processes. A renaming of the
+// processes permutes the slice. Its length is fixed when the machine is made.
 func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	if v.skipped() {
 		return
@@ -423,8 +421,8 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	v.names = v.names[:len(v.names)-1]
 }
 
-// Inner visits the state of an inner machine that has messages of its own. rename
-// renames the messages that it holds back; nil leaves them unchanged.
+// Inner visits the state of an inner machine that has messages of its own. rename renames the messages that
+// the inner machine holds back; nil leaves them unchanged.
 func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
 	outer := v.renamed
 	if outer != nil {

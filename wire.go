@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// MaxBody is the largest Body the codec accepts, in bytes. The largest message
-// of this module is a level of an information tree.
+// MaxBody is the largest Body the codec accepts, in bytes. The largest messages of this module contain one
+// level of an information tree.
 const MaxBody = 256 << 20
 
 // The errors of Decode. Every message has exactly one encoding: Decode refuses
@@ -19,8 +19,8 @@ var (
 	ErrTrailing  = errors.New("parley: bytes after the message")
 )
 
-// Encode appends the wire form of m, addressed within the receiver by e.Epoch
-// and e.Path. The link knows sender and receiver, which are not encoded.
+// Encode appends the wire form of m. The address within the receiver is e.Epoch and e.Path. Sender and
+// receiver are not encoded, because the link knows them.
 func Encode(buf []byte, e Env, m Msg) []byte { return append(EncodeHead(buf, e, m), m.Body...) }
 
 // EncodeHead is Encode without the Body, which comes last, for hosts that send the
@@ -60,8 +60,8 @@ func appendHead(buf []byte, path Path, m Msg) []byte {
 	return binary.AppendUvarint(buf, uint64(len(m.Body)))
 }
 
-// ReadMsg reads what AppendMsg wrote and returns the bytes after it. An empty
-// Body becomes nil.
+// ReadMsg reads a path and a message that AppendMsg wrote, and returns the bytes after them. An empty Body
+// becomes nil.
 func ReadMsg(b []byte) (path Path, m Msg, rest []byte, err error) {
 	if len(b) >= 6 && (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]) < 0x80 {
 		// The fast path: in nearly all messages each number takes one byte.

@@ -1,4 +1,4 @@
-// Package catalog is the one list of all protocols, each with an example instance.
+// Package catalog lists all protocols of this module, each with an example instance.
 package catalog
 
 import (
@@ -36,7 +36,7 @@ import (
 	"parley/membership/watch"
 )
 
-// All returns every protocol, in the order in which they are best learned.
+// All returns every protocol, in a good order for learning them.
 func All() []parley.Protocol {
 	when := lockstep.Simulated
 	return []parley.Protocol{
@@ -50,7 +50,7 @@ func All() []parley.Protocol {
 		worded(stream.New(stream.Config{Key: stream.Key{M: 1}, N: 4, Window: 64}, stream.Simulated), ofStream),
 
 		meshed(diffusion.Config{N: 4}),
-		named("uniform", "reliable broadcast by diffusion, delivered when a majority holds it",
+		named("uniform", "reliable broadcast by diffusion, which delivers a message when a majority has it",
 			diffusion.New(diffusion.Config{N: 5, Uniform: true})),
 		detecting(named("forwarding", "reliable broadcast along a tree, with takeover from crashed processes",
 			forwarding.New(forwarding.Config{N: 7}))),

@@ -85,7 +85,8 @@ func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
 		samples: []string{"article a", "response c to a", "article b"},
 		more: []parley.Property{{
 			Name: understanding, Mode: parley.Always,
-			Says:  "no correct process reads a response before the article that its author had read",
+			Says: "if the author of a response had read an article, no correct process reads the response " +
+				"before the article",
 			Check: understood, Vacuous: unread,
 		}},
 		promise: func(a parley.RunConditions, beneath parley.Promise) parley.Promise {
@@ -195,10 +196,12 @@ func (r replicatedService) protocol() parley.Protocol {
 // flags declares the flags of a replicated service.
 func flags(fs *flag.FlagSet, c *rsm.Config) func(*rsm.Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Uint64Var(&c.Every, "every", c.Every, "`number` of commands between comparisons of states, 0 for never")
+	fs.Uint64Var(&c.Every, "every", c.Every, "`number` of commands after which the replicas compare their "+
+		"states (0: never)")
 	active := fs.String("active", "", "`replicas` that answer, as in 1,2; the others are spares (default: all)")
-	tolerate := fs.Int("wrong", 0, "maximum `number` of active replicas with a wrong state")
-	checked := fs.Bool("checked", false, "answer only after --wrong + 1 replicas have the same state")
+	tolerate := fs.Int("wrong", 0, "maximum `number` of active replicas that may have a wrong state")
+	checked := fs.Bool("checked", false, "answer a command only after --wrong + 1 replicas have the same "+
+		"state")
 	return func(c *rsm.Config, naming parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil {
 			return err

@@ -138,7 +138,8 @@ func meshed(c diffusion.Config) parley.Protocol {
 	p := diffusion.New(c)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *diffusion.Config) func(*diffusion.Config, parley.Naming) error {
 		complete := diffusion.Flags(fs, c)
-		edges := fs.String("edges", "", "`edges` between neighbors, as in 1-2,2-3,3-1 (default: all)")
+		edges := fs.String("edges", "", "`edges` between neighbors, as in 1-2,2-3,3-1 (default: between all "+
+			"processes)")
 		return func(c *diffusion.Config, naming parley.Naming) error {
 			if err := complete(c, naming); err != nil || *edges == "" {
 				return err

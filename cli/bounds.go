@@ -45,8 +45,9 @@ func boundsCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bounds",
 		Short: "Show which algorithms tolerate m faults, and their cost",
-		Long: "Bounds prints, for each algorithm that works in rounds, whether n processes tolerate m faults, the smallest " +
-			"n, the largest m, and the cost in rounds, messages, bits, and signatures. The exit status is 0.",
+		Long: "Bounds prints a line for each algorithm that works in rounds: whether n processes tolerate m " +
+			"faults, the smallest n that tolerates m faults, the largest m that n processes tolerate, and " +
+			"the cost in rounds, messages, bits, and signatures. The exit status is 0.",
 		Example: "  parley bounds -n 10 -m 3",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -156,12 +157,13 @@ func printBounds(a *console.App, n, m int, all []limits) error {
 			b.WriteString(prose.Fold(l.Name+": "+l.Why, a.Width(0)) + "\n")
 		}
 	}
-	legend := fmt.Sprintf("n >=: the fewest processes that tolerate m = %d. m <=: the most faults that n = %d processes "+
-		"tolerate. \"parley list\" has what protocols without rounds need.", m, n)
+	legend := fmt.Sprintf("n >=: the fewest processes that tolerate m = %d. m <=: the most faults that n = "+
+		"%d processes tolerate. \"parley list\" shows how many processes the protocols without rounds need.", m, n)
 	b.WriteString(prose.Fold(legend, a.Width(0)) + "\n")
-	b.WriteString(prose.Fold("A message is what the papers count: one value with its path (eig, om), one signed "+
-		"value (sm), one vote (phaseking); eig counts a process's copy to itself, as its article does. Bits are those "+
-		"of values of one bit and of the names of processes.", a.Width(0)) + "\n")
+	b.WriteString(prose.Fold("Messages are counted as in the papers. A message is one value with its path "+
+		"(eig, om), one signed value (sm), or one vote (phaseking). eig also counts the copy that a process "+
+		"sends to itself, as its article does. Bits are counted for values of one bit and for the names of "+
+		"processes.", a.Width(0)) + "\n")
 	_, err := io.WriteString(a.Out, b.String())
 	return err
 }

@@ -1,5 +1,5 @@
-// Package cli is the command line. Its caller passes the protocols, so that another module can have the same command
-// line for a protocol of its own:
+// Package cli is the command line. Its caller passes the protocols. So another module can use the same
+// command line for a protocol of its own:
 //
 //	func main() { cli.Main(append(catalog.All(), mine.New(mine.Config{N: 4}))) }
 package cli
@@ -27,6 +27,7 @@ import (
 	"parley/cli/create"
 	"parley/cli/demo"
 	"parley/cli/explore"
+	"parley/cli/lab"
 	"parley/cli/local"
 	"parley/cli/node"
 	"parley/cli/run"
@@ -124,8 +125,8 @@ func rootCommand(a *console.App) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"protocols", "Run and check protocols:", []*cobra.Command{
-			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a), listCommand(a),
-			boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
+			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a),
+			lab.Command(a, version()), listCommand(a), boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
 		}},
 		{"nodes", "Run a cluster:", []*cobra.Command{
 			local.Command(a), node.Command(a), cert.Command(a), node.Doctor(a), traces.Audit(a),

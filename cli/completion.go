@@ -13,7 +13,7 @@ bash-completion. The exit status is 0 unless the output cannot be written.
 
 For this shell only:
     source <(parley completion bash)
-For all shells to come, on Linux:
+For all new shells, on Linux:
     parley completion bash >~/.local/share/bash-completion/completions/parley
 On macOS with Homebrew:
     parley completion bash >"$(brew --prefix)/etc/bash_completion.d/parley"`,
@@ -22,7 +22,7 @@ On macOS with Homebrew:
 
 For this shell only:
     source <(parley completion zsh)
-For all shells to come, on Linux:
+For all new shells, on Linux:
     parley completion zsh >"${fpath[1]}/_parley"
 On macOS with Homebrew:
     parley completion zsh >"$(brew --prefix)/share/zsh/site-functions/_parley"`,
@@ -31,14 +31,14 @@ unless the output cannot be written.
 
 For this shell only:
     parley completion fish | source
-For all shells to come:
+For all new shells:
     parley completion fish >~/.config/fish/completions/parley.fish`,
 	"powershell": `Powershell prints a script that completes commands, flags, and values in PowerShell. The exit
 status is 0 unless the output cannot be written.
 
 For this shell only:
     parley completion powershell | Out-String | Invoke-Expression
-For all shells to come, add that line to the file that $PROFILE names.`,
+For all new shells, add that line to the file that $PROFILE names.`,
 }
 
 // nameCompletion gives cobra's command "completion" help like that of the other commands, and an error for an unknown
@@ -50,8 +50,9 @@ func nameCompletion(root *cobra.Command) {
 		panic(err) // it was made above
 	}
 	completion.Short = "Print the script that completes commands in a shell"
-	completion.Long = "Completion prints a script for a shell, after which the tab key completes commands, flags, and\n" +
-		"values. The help of each shell, such as \"parley completion bash --help\", says how to install its script."
+	completion.Long = "Completion prints a script for a shell. When the shell has run the script, the tab " +
+		"key completes commands, flags, and values. The help for each shell, such as \"parley completion " +
+		"bash --help\", says how to install the script."
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, console.OneOf
 	for _, shell := range completion.Commands() {
 		shell.Args = console.NoArgs

@@ -24,15 +24,15 @@ var faultColumns = []faultColumn{
 	{"m processes omit to send or receive", "omit", func(a *parley.RunConditions) {
 		a.Faulty, a.Worst = a.M, parley.OmissionFaults
 	}},
-	{"m processes lie (and forge no signature, where there are any)", "lie", func(a *parley.RunConditions) {
+	{"m processes lie, but cannot forge signatures", "lie", func(a *parley.RunConditions) {
 		a.Faulty, a.Worst = a.M, parley.OralByzantineFaults
 	}},
 	{"links lose messages", "lost", func(a *parley.RunConditions) { a.Network.Lost = true }},
-	{"links double messages", "twice", func(a *parley.RunConditions) { a.Network.Doubled = true }},
+	{"links deliver messages twice", "twice", func(a *parley.RunConditions) { a.Network.Doubled = true }},
 	{"links do not keep the order", "order", func(a *parley.RunConditions) { a.Network.Reordered = true }},
-	{"messages take longer than was promised", "late", func(a *parley.RunConditions) { a.Network.Late = true }},
-	{"the network is cut in parts for a time", "cut", func(a *parley.RunConditions) { a.Network.Cut = true }},
-	{"a process is suspected that has not crashed", "susp", func(a *parley.RunConditions) {
+	{"messages take longer than the promised delay", "late", func(a *parley.RunConditions) { a.Network.Late = true }},
+	{"the network is partitioned for a time", "cut", func(a *parley.RunConditions) { a.Network.Cut = true }},
+	{"a process is suspected although it has not crashed", "susp", func(a *parley.RunConditions) {
 		a.Processes.Suspected = true
 	}},
 	{"a process is paused for a time", "pause", func(a *parley.RunConditions) { a.Processes.Paused = true }},
@@ -102,10 +102,15 @@ func promised(p parley.Protocol, a parley.RunConditions) []parley.Verdict {
 	return slices.DeleteFunc(all, func(v parley.Verdict) bool { return v.Property.Mode == parley.Sometimes })
 }
 
-const cellLegend = "all: every property that is promised when nothing fails remains promised. safe: nothing wrong " +
-	"happens, but what should happen eventually may never happen. some: something wrong may happen, but some " +
-	"properties remain promised. -: nothing is promised any more. Each column has only one kind of fault. \"parley " +
-	"list PROTOCOL\" prints the reasons."
+const tableLegend = "Each column has only one kind of fault. A cell says which properties remain promised, out of " +
+	"the properties that are promised without faults. \"parley list PROTOCOL\" prints the reasons."
+
+const cellLegend = `all   all properties
+safe  all safety properties (nothing bad ever happens), but not all
+      liveness properties (something good eventually happens)
+some  some properties, but not all safety properties
+-     no property
+`
 
 // printGuarantees writes the table and its legend.
 func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) error {
@@ -135,7 +140,7 @@ func printGuarantees(a *console.App, w io.Writer, protocols []parley.Protocol) e
 	for _, c := range faultColumns {
 		fmt.Fprintf(&b, "%-6s %s\n", c.head, c.Name)
 	}
-	b.WriteString("\n" + prose.Fold(cellLegend, a.Width(0)) + "\n")
+	b.WriteString("\n" + prose.Fold(tableLegend, a.Width(0)) + "\n\n" + cellLegend)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -162,7 +167,7 @@ func describe(a *console.App, w io.Writer, p parley.Protocol) error {
 	b.WriteString("\nWhat is no longer promised if\n")
 	for _, g := range guarantees(p) {
 		if len(g.Not) == 0 {
-			fmt.Fprintf(&b, "✓ %s: nothing is lost\n", g.Circumstance)
+			fmt.Fprintf(&b, "✓ %s: nothing\n", g.Circumstance)
 			continue
 		}
 		what := strings.Join(g.Not, ", ")

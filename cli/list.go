@@ -38,10 +38,10 @@ func listCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PROTOCOL]",
 		Short: "List protocols with their models, bounds, and guarantees",
-		Long: "List prints a line for each protocol: its timing, the faults that it tolerates, and " +
-			"how many processes it needs. With PROTOCOL it prints the protocol's source, its " +
-			"properties, and which of these are promised. The exit status is 0.\n\nLearn more: " +
-			"docs/reference/guarantees.md",
+		Long: "List prints a line for each protocol: its timing, the faults that it tolerates, and how many " +
+			"processes it needs. With PROTOCOL, it prints where the protocol comes from, the properties of " +
+			"the protocol, and which properties are promised. The exit status is 0.\n\n" +
+			"Learn more: docs/reference/guarantees.md",
 		Example: "  parley list\n  parley list --guarantees\n" +
 			"  parley list om",
 		Args: console.Args(0, 1, "at most one PROTOCOL is allowed"),
@@ -126,10 +126,11 @@ var models = map[parley.FaultModel]string{
 	parley.OralByzantineFaults: "lie",
 }
 
-const listLegend = "timing: any needs no bound on delays for what is never to go wrong. n: how many processes " +
-	"1, 2 and 3 faults need, where the theorem asks for more than one that is correct. \"parley list PROTOCOL\" has " +
-	"the source, the properties and what is promised of them; \"parley list --guarantees\" what remains promised " +
-	"when something goes wrong."
+const listLegend = "timing: a protocol with \"rounds\" needs a bound on delays. A protocol with \"any\" " +
+	"needs no such bound for its safety (nothing bad ever happens). n: how many processes the protocol " +
+	"needs to tolerate 1, 2, and 3 faults; empty if one correct process is enough. \"parley list PROTOCOL\" " +
+	"prints the source of the protocol, its properties, and which properties are promised. \"parley list " +
+	"--guarantees\" prints which promises remain under each kind of fault."
 
 // printList prints one line for each protocol, and where to find more.
 func printList(a *console.App, w io.Writer) error {

@@ -38,17 +38,17 @@ type Config struct {
 	Trust   *cert.Trust
 	// Listen, if set, is used instead of listening on the address.
 	Listen net.Listener
-	// Network, if set, carries the messages between nodes, and the node opens no sockets. Unless Clock is set,
-	// the node then takes its time and its alarms from package time, so that in a bubble of testing/synctest it
-	// runs in virtual time. Its disk is still the system's, unless Disk is set. See cluster/link/memory.
+	// Network, if set, carries the messages between nodes, and the node opens no sockets. If Clock is nil,
+	// the node then takes its time and its alarms from package time. So it runs in virtual time in a bubble
+	// of testing/synctest. If Disk is nil, its disk is still the system's. See cluster/link/memory.
 	Network link.Network
-	// Dir is the folder for durable state, including the last known incarnation of every other node. With it, a
-	// restarted node is admitted again by the members. Without it nothing is durable, and a process that has
-	// ended must not start again under its name except with Rejoin.
+	// Dir is the folder for durable state, including the last known incarnation of every other node. With
+	// Dir, the members admit a restarted node again. Without Dir nothing is durable, and a node that has
+	// ended must start again only with Rejoin.
 	Dir string
-	// Disk is the disk that holds Dir; nil means the system's. On a disk.Memory a node in a bubble of
-	// testing/synctest does not wait for a real disk, and the test decides what a crash leaves and which call
-	// fails. Traces are files of the system in any case.
+	// Disk is the disk that holds Dir; nil means the system's. With a disk.Memory, a node in a bubble of
+	// testing/synctest does not wait for a real disk. The test then decides which data a crash leaves and
+	// which call fails. Traces are always files of the system.
 	Disk disk.Disk
 	// Durable syncs deliveries to disk before they are acknowledged, so that they survive a restart of all nodes.
 	// Groups of level Byzantine stay in memory. It requires Dir.
@@ -56,13 +56,14 @@ type Config struct {
 	// DiskLimit is how long one call of the disk, such as a write or a sync, may take before the disk counts as
 	// failed and the node stops: 100 ms to 1 h, by default 5 s. It may differ between nodes.
 	DiskLimit time.Duration
-	// Rejoin says that the node has lost its records and starts with an empty Dir: it joins the others as a new
-	// member instead of starting with them. Without it the others refuse a node that has lost its records. It is
-	// ignored if Dir has records. If half or more of all nodes lose their records, deliveries may be lost, too.
+	// Rejoin says that the node has lost its records and starts with an empty Dir. The node then joins the
+	// others as a new member. Without Rejoin the others refuse a node that has lost its records. Rejoin is
+	// ignored if Dir has records. If half or more of all nodes lose their records, deliveries may be lost,
+	// too.
 	Rejoin bool
 	Groups []GroupConfig
 	Tables []TableConfig
-	// Participant does this node's part of transactions; if nil, the node votes no.
+	// Participant carries out this node's part of transactions; if nil, the node votes no.
 	Participant Participant
 	Commit      CommitConfig
 	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
@@ -78,13 +79,13 @@ type Config struct {
 	// Clock is this node's clock, for tests. By default it is the system's, or with a Network the time since the
 	// node joined.
 	Clock host.Clock
-	// Agreements are the kinds of agreement that the nodes run, identical and in the same order on all nodes. By
-	// default they are every algorithm with every m that it tolerates, beginning with EIG and the largest m. They
-	// divide the time and memory that a node reserves for slots that faulty nodes may open: the first kind gets
-	// half, the others share the rest. A single kind gets everything, so that twice as many of its slots may be
-	// in flight.
+	// Agreements are the kinds of agreement that the nodes run, identical and in the same order on all nodes.
+	// By default they are every algorithm with every m that it tolerates, beginning with EIG and the largest
+	// m. A node reserves time and memory for slots that faulty nodes may open. The first kind gets half of
+	// this reserve, and the others share the rest. If there is only one kind, it gets the whole reserve, so
+	// that twice as many of its slots may be in flight.
 	Agreements []AgreementConfig
-	// Links is how nodes are connected, identical on all nodes; by default by streams.
+	// Links says how nodes are connected, identical on all nodes; the default is Streams.
 	Links Links
 	// SignerKey signs messages in agreements that need signatures. It must match the Signer of this member.
 	// Without it the node takes no part in these agreements.
@@ -93,9 +94,10 @@ type Config struct {
 	Trace *Tracing
 	// FaultInjection makes the node faulty. It is for tests only.
 	FaultInjection *FaultInjection
-	// Broken is called when the node fails because of its disk or a panic of a machine. From then on every call
-	// of the node fails with ErrClosed and the reason; so does Join if it has not returned. Broken may be called
-	// more than once and must not block; it should have the node closed. If it is nil, the node closes itself.
+	// Broken is called when the node fails because of its disk or a panic of a machine. From then on every
+	// call of the node fails with ErrClosed and the reason, also a Join that has not returned yet. Broken may
+	// be called more than once. It must not block, and should make another goroutine close the node. If
+	// Broken is nil, the node closes itself.
 	Broken func(error)
 	// Log gets the node's log messages; nil discards them.
 	Log *slog.Logger
@@ -121,10 +123,10 @@ type hooks struct {
 
 // Times are the times that a node waits. A zero field means its default, which is for a local network.
 type Times struct {
-	Beat    time.Duration // between two heartbeats; 100 ms
+	Beat    time.Duration // time between two heartbeats; 100 ms
 	Suspect time.Duration // how long a member may be silent until it is suspected; 1 s
 	Flush   time.Duration // how long a view change waits for a member; 500 ms
-	Retry   time.Duration // before another member starts the view change; 1 s
+	Retry   time.Duration // how long until another member starts the view change; 1 s
 }
 
 // WithDefaults returns the times with zero fields replaced by their defaults.
@@ -202,7 +204,7 @@ func (c Config) CheckDisk() error {
 	return nil
 }
 
-// CheckLinks returns an error if the links cannot carry what is configured.
+// CheckLinks returns an error if a configured service cannot run on the kind of links.
 func (c Config) CheckLinks() error {
 	switch {
 	case c.Links.Check() != nil:

@@ -26,8 +26,8 @@ func (c Config) folder() folder {
 	return folder{c.Dir, cmp.Or[disk.Disk](c.Disk, disk.System{}), c.DiskLimit}
 }
 
-// MarkName is a file in a node's data folder. It informs people who find the folder, and reveals to a node that
-// its records were removed.
+// MarkName is a file in a node's data folder. It tells people what the folder is. A node that finds this file
+// but no records knows that its records were removed.
 const MarkName = "README.txt"
 
 const markText = `This folder belongs to one node of a cluster, and is written while that node runs.
@@ -57,7 +57,7 @@ func (f folder) open(o store.Options) (*store.Store, error) {
 	known := slices.Contains(names, MarkName)
 	if known && len(held) == 0 {
 		return nil, fmt.Errorf("cluster: %s: the folder records is missing, and with it what this node acknowledged: "+
-			"while a majority of the other nodes is intact, start this node with an empty folder and --rejoin", f.dir)
+			"while more than half of all nodes are intact, start this node with an empty folder and --rejoin", f.dir)
 	}
 	o.Limit = f.limit
 	s, err := store.Open(records, o)

@@ -26,7 +26,7 @@ type Links = mesh.Links
 const (
 	Streams   = mesh.Streams   // mutual TLS: messages arrive once and in order, or the connection goes down
 	Datagrams = mesh.Datagrams // UDP without encryption or authentication: only for agreements
-	Calls     = mesh.Calls     // HTTP/2 with mutual TLS: promises what Streams promise, but is much slower
+	Calls     = mesh.Calls     // HTTP/2 with mutual TLS: the same promises as Streams, but much slower
 )
 
 // ParseLinks parses the name of a kind of links.
@@ -81,14 +81,16 @@ type Vector = agree.Vector
 // request has no effect, ever: [ErrTooLarge] for a value, or [ErrRefused] for a request that is invalid, did not
 // start before its context ended, or is not allowed ([ErrDraining] and RoundError match ErrRefused).
 var (
-	// ErrAbstained is the error of an agreement in which this node took no part, because it missed a deadline,
-	// heard fewer nodes than are correct, or was rejoining; or because its value came too late. It also matches
-	// either ErrUnknown, if the others may have decided on this node's value, or ErrRefused: they have not and
-	// will not, provided that at most M nodes, this one included, are faulty or late.
+	// ErrAbstained is the error of an agreement in which this node took no part. The node missed a deadline,
+	// heard fewer nodes than are correct, was rejoining, or its value came too late. The error also matches
+	// ErrUnknown or ErrRefused. With ErrUnknown, the others may have decided on this node's value. With
+	// ErrRefused, they have not and will not, provided that at most M nodes, this one included, are faulty or
+	// late.
 	ErrAbstained = kernel.ErrAbstained
-	// ErrClosed is the error of a closed node. It also matches ErrUnknown for requests that had begun.
+	// ErrClosed is the error of a closed node. For requests that had begun before, it also matches
+	// ErrUnknown.
 	ErrClosed = kernel.ErrClosed
-	// ErrReserved is the error for the one value that stands for no value. It also matches ErrRefused.
+	// ErrReserved is the error for a value that is reserved to mean "no value". It also matches ErrRefused.
 	ErrReserved = agree.ErrReserved
 )
 
@@ -96,10 +98,10 @@ var (
 // [agree.RoundError] for its fields, which say how long rounds must be.
 type RoundError = agree.RoundError
 
-// Slow is a node to which messages take too long. See [agree.Slow] for its fields.
+// Slow names a node to which messages take too long. See [agree.Slow] for its fields.
 type Slow = agree.Slow
 
-// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source. See
+// StreamStatus is the status of one stream, which has all agreements of one algorithm, m, and source. See
 // [agree.StreamStatus] for its fields.
 type StreamStatus = agree.StreamStatus
 
@@ -116,12 +118,12 @@ type Level = kernel.Level
 
 // The levels. All but Byzantine tolerate crashes only.
 const (
-	Total     = kernel.Total     // one order for all members, with the deliveries of those that crash
-	Reliable  = kernel.Reliable  // no order: what one member that stays delivers, all that stay deliver
-	Uniform   = kernel.Uniform   // Reliable, with the deliveries of members that crash afterwards
+	Total     = kernel.Total     // one order for all members, which includes the deliveries of members that crash
+	Reliable  = kernel.Reliable  // no order; if one remaining member delivers a payload, all do
+	Uniform   = kernel.Uniform   // Reliable, and includes the deliveries of members that crash afterwards
 	FIFO      = kernel.FIFO      // Reliable, with each sender's payloads in the order of their broadcasts
-	Causal    = kernel.Causal    // FIFO, and after all that the sender had delivered when it broadcast
-	Atomic    = kernel.Atomic    // promises what Total promises, by the lecture's two phases, with more messages
+	Causal    = kernel.Causal    // FIFO, and a payload comes after all that its sender had delivered before
+	Atomic    = kernel.Atomic    // the same promises as Total, by the lecture's two phases, with more messages
 	Byzantine = kernel.Byzantine // one order for all correct members, while at most M are faulty
 )
 
@@ -148,11 +150,13 @@ type GoneError = groups.GoneError
 
 // The errors of groups and tables, beside [ErrClosed], [ErrRefused] and [ErrUnknown].
 var (
-	// ErrNotMember is the error of a member that the group has excluded, for good or until it has rejoined.
+	// ErrNotMember is the error of a node that the group has excluded, for good or until the node has
+	// rejoined.
 	ErrNotMember = kernel.ErrNotMember
 	// ErrTooLarge is the error of a payload that does not fit into a batch, or of a value that is too long.
 	ErrTooLarge = kernel.ErrTooLarge
-	// ErrSlowSubscriber is the error of a subscription that fell behind the retained history and was cut off.
+	// ErrSlowSubscriber is the error of a subscription that was too slow: its next delivery is no longer
+	// retained.
 	ErrSlowSubscriber = groups.ErrSlowSubscriber
 	// ErrNotRetained is the error of a subscription to a position that is not retained here.
 	ErrNotRetained = groups.ErrNotRetained
@@ -177,7 +181,7 @@ const MaxCommand = tables.MaxCommand
 // Query, and Session.
 type Table = tables.Table
 
-// Session is a client of a table that numbers its commands and retries those that got no answer. See
+// Session is a client of a table. It numbers its commands, and retries commands that got no answer. See
 // [tables.Session] for its methods.
 type Session = tables.Session
 
@@ -187,7 +191,7 @@ type KeyValue = tables.KeyValue
 // The errors of tables, beside [ErrNotMember] and [ErrClosed]. By [errors.Is], an error of a command either
 // matches ErrUnknown, or the command has no effect, ever.
 var (
-	// ErrRefused: the command had no effect.
+	// ErrRefused: the command had no effect, and will have none.
 	ErrRefused = kernel.ErrRefused
 	// ErrUnknown: the command may have been applied, or may still be. A retry with the same session and number
 	// returns its answer; it is applied at most once.
@@ -208,23 +212,25 @@ type TableStatus = tables.Status
 // fields and their defaults.
 type ClockConfig = clocks.Config
 
-// Reading is what a node's clock shows. See [clocks.Reading] for its fields.
+// Reading is the time that a node's clock shows. See [clocks.Reading] for its fields.
 type Reading = clocks.Reading
 
-// WakeLatency is how late a process was scheduled. See [clocks.WakeLatency] for its fields.
+// WakeLatency says how late the operating system scheduled a process. See [clocks.WakeLatency] for its
+// fields.
 type WakeLatency = clocks.WakeLatency
 
-// Wakes measures how late this process is scheduled, until ctx ends. A delay of more than 1/5 of a round counts
-// as a pause.
+// Wakes measures until ctx ends how late the operating system schedules this process. A delay of more than
+// 1/5 of a round counts as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
-// Participant does this node's part of transactions. It is the interface [commits.Participant].
+// Participant carries out this node's part of transactions. It is the interface [commits.Participant].
 type Participant = commits.Participant
 
 // RemoteParticipant is a Participant that outlives the node. It is the interface [commits.RemoteParticipant].
 type RemoteParticipant = commits.RemoteParticipant
 
-// CommitProtocol is how nodes agree on whether to commit. See [commits.Protocol] for its methods.
+// CommitProtocol says how nodes decide whether to commit a transaction. See [commits.Protocol] for its
+// methods.
 type CommitProtocol = commits.Protocol
 
 // The commit protocols.
@@ -256,7 +262,7 @@ var (
 // BlockedError names the members that a blocked transaction waits for. See [commits.BlockedError] for its fields.
 type BlockedError = commits.BlockedError
 
-// TxState is the state of a transaction as a node knows it. See [commits.State] for its methods.
+// TxState is the state of a transaction, as a node sees it. See [commits.State] for its methods.
 type TxState = commits.State
 
 // The states of a transaction.
@@ -266,39 +272,40 @@ const (
 	Aborted   = commits.Aborted
 )
 
-// Outcome is what a node knows of a transaction. See [commits.Outcome] for its fields.
+// Outcome is what a node knows about a transaction. See [commits.Outcome] for its fields.
 type Outcome = commits.Outcome
 
 // CommitStatus is the status of transactions at this node. See [commits.Status] for its fields.
 type CommitStatus = commits.Status
 
-// Measurement is what a node has measured of itself and its peers: the input for choosing the length of a round.
-// See [measure.Measurement] for its fields.
+// Measurement holds a node's measurements of itself and its peers, from which the length of a round is
+// chosen. See [measure.Measurement] for its fields.
 type Measurement = measure.Measurement
 
-// PeerMeasurement is what was measured of one peer. See [measure.PeerMeasurement] for its fields.
+// PeerMeasurement holds the measurements of one peer. See [measure.PeerMeasurement] for its fields.
 type PeerMeasurement = measure.PeerMeasurement
 
 // Advice is a recommended length of a round and configuration of the clocks, with the reasons. See
 // [measure.Advice] for its fields.
 type Advice = measure.Advice
 
-// Advise derives an advice from a measurement. It allows twice the measured message delay and 1.5 times the
-// measured wake latency.
+// Advise computes a recommendation from a measurement. It allows for twice the measured message delay and 1.5
+// times the measured wake latency.
 func Advise(m Measurement) (Advice, error) { return measure.Advise(m) }
 
 // Samples summarizes single round-trip times.
 func Samples(list []time.Duration) (min, median, p999 time.Duration) { return measure.Samples(list) }
 
-// Tracing is where a node writes the traces of its machines: one each, in the format of the simulator, as events
-// happen. See [traces.Tracing] for its fields.
+// Tracing says where a node writes the traces of its machines. Each machine has one trace, in the format of
+// the simulator, written as events happen. See [traces.Tracing] for its fields.
 type Tracing = traces.Tracing
 
 // TraceFolder returns a function that creates a file for each trace in a folder, which it creates if necessary. A
 // file name consists of the machine, the node, and the node's incarnation.
 func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) { return traces.Folder(dir) }
 
-// MemberStatus is what is known of one member of the cluster. See [mesh.MemberStatus] for its fields.
+// MemberStatus is the status of one member of the cluster, as this node sees it. See [mesh.MemberStatus] for
+// its fields.
 type MemberStatus = mesh.MemberStatus
 
 // RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds. See [mesh.RTTStatus] for its

@@ -20,17 +20,19 @@
 //
 // # Decisions
 //
-// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a package
-// that knows its node through package kernel and imports no other service; a test of the imports enforces that.
-// The services' public names are aliases here. Motive: a service can be read without the rest of a node, and
-// tested on a kernel of a few lines, without TLS and disks. Cost: what two services share, such as levels and the
-// status of slots, is in kernel; and each public name is declared twice.
+// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a
+// package that knows its node through package kernel and imports no other service; a test of the imports
+// enforces that. The services' public names are aliases here. Motive: you can read a service without the rest
+// of a node, and test it with a kernel of a few lines, without TLS and disks. Cost: the types that two
+// services share, such as levels and the status of slots, are in kernel, and each public name is declared
+// twice.
 //
-// Nodes run in virtual time. cluster.Config.Network carries the messages of nodes; on cluster/link/memory, in a
-// bubble of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time, and a test
-// can cut, delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or
-// demands less than is promised. Cost: a node on another network uses neither the system's clock of suspensions
-// nor its precise alarms, which have tests of their own.
+// Tests run nodes in virtual time. Config.Network carries the messages of nodes. If it is a network of
+// cluster/link/memory in a bubble of testing/synctest, real nodes with their TLS, timers, and disks run in
+// the bubble's time. A test can cut, delay, and stall any connection. Motive: a test that waits for real time
+// fails on a busy computer, or demands less than is promised. Cost: a node on another network than the
+// system's does not use the system's clock that counts suspensions, nor its precise alarms. These have tests
+// of their own.
 package cluster
 
 import (
@@ -86,8 +88,8 @@ type Node struct {
 	failed error // result of Close
 }
 
-// Join starts the node. It returns when the node is connected to all others, or has waited long enough for them.
-// ctx limits only the joining.
+// Join starts the node. It returns when the node is connected to all others, or when a time limit for that
+// has passed. ctx limits only the call of Join.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	c = c.filled()
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -264,11 +266,12 @@ func (n *Node) fail(why error) {
 	}
 }
 
-// Leave leaves all groups and tables, and then closes the node. The others continue at once, without having to
-// suspect it first. In services without views (Byzantine groups and agreements) the node counts as silent from
-// then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the error names what it was
-// still a member of; the same happens if others leave at the same time and too few stay. A majority of all nodes
-// must stay: otherwise Leave does nothing and fails with ErrRefused. To stop a node without leaving, use Close.
+// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they
+// need not suspect the node first. In services without views (Byzantine groups and agreements) the node
+// counts as silent from then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the
+// error names the groups and tables of which it was still a member. The same happens if others leave at the
+// same time and too few stay. A majority of all nodes must stay. Otherwise Leave does nothing and fails with
+// ErrRefused. To stop a node without leaving, use Close.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -279,8 +282,9 @@ func (n *Node) Leave(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// Drain refuses new requests, waits for those in flight, and then leaves. It is refused where Leave is. If ctx
-// ends first, the node leaves anyway, within the time that a leave may take, and the error says so.
+// Drain refuses new requests, waits for the requests in flight, and then leaves. It fails with ErrRefused in
+// the same cases as Leave. If ctx ends first, the node leaves anyway, within the time that a leave may take,
+// and the error says so.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err
@@ -303,9 +307,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	return n.Leave(ctx)
 }
 
-// Close stops the node without leaving: to the others it has crashed. Further calls do nothing and return the
-// same error. If the disk has failed, Close returns the failure within 1 s; if the disk did not answer, the error
-// names the goroutine that is still blocked in the kernel.
+// Close stops the node without leaving. For the others the node has crashed. Further calls do nothing and
+// return the same error. If the disk has failed, Close returns the failure within 1 s. If the disk did not
+// answer, the error names the goroutine that is still blocked in the operating system.
 func (n *Node) Close() error {
 	n.closes.Do(func() { n.failed = n.end() })
 	return n.failed

@@ -14,14 +14,14 @@ func (n *Node) Table(name string) *Table { return n.tables.Table(name) }
 // with ErrNotConfigured.
 func (n *Node) Group(name string) *Group { return n.groups.Group(name) }
 
-// Commit commits a transaction at all named members, each with its own body, or aborts it at all of them: it
-// commits if all of them vote yes. It returns when the outcome is decided and durable. Participants learn it at
-// the same time; those that are down learn it after their restart.
+// Commit commits a transaction at all named members, each with its own body, or aborts it at all of them. It
+// commits if all of them vote yes. Commit returns when the outcome is decided and durable. Participants learn
+// the outcome at the same time. Participants that are down learn it after their restart.
 //
-// A retry under the same name gets the same outcome, as long as a member of the transaction remembers it, or
-// joins those that wait for it. Retry at a member of the transaction: another node starts the transaction again,
-// and may report that it was aborted because a member did not answer in time, or ErrTaken with ErrUnknown while
-// there is no outcome.
+// A retry under the same name gets the same outcome, as long as a member of the transaction remembers it.
+// While there is no outcome, the retry waits with the other callers. Retry only at a member of the
+// transaction. Any other node starts the transaction again. It may report that the transaction was aborted
+// because a member did not answer in time, or ErrTaken with ErrUnknown while there is no outcome.
 //
 // An error that matches ErrUnknown, as when ctx ends or the node is blocked, means that the transaction continues
 // and may commit: see Outcome. Any other error means that it has no effect.
@@ -29,20 +29,21 @@ func (n *Node) Commit(ctx context.Context, tx string, bodies map[string][]byte) 
 	return n.commits.Commit(ctx, tx, bodies)
 }
 
-// Outcome returns what this node knows of a transaction. For a blocked one, it returns the outcome Pending and a
-// *BlockedError.
+// Outcome returns what this node knows about a transaction. For a blocked transaction, it returns the outcome
+// Pending and a *BlockedError.
 func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx) }
 
-// Agree makes all correct nodes agree on a value: on q.Value, if this node is correct and at most M are faulty.
-// It returns when this node has decided. If ctx ends first, the agreement continues and may still decide; the
-// error matches ErrUnknown and the cause of ctx. If ctx ends before the agreement has begun, the error matches
-// ErrRefused.
+// Agree makes all correct nodes decide on the same value. If this node is correct and at most M nodes are
+// faulty, they decide on q.Value. It returns when this node has decided. If ctx ends first, the agreement
+// continues and may still decide; the error matches ErrUnknown and the cause of ctx. If ctx ends before the
+// agreement has begun, the error matches ErrRefused.
 //
 // Before the first agreement of a source, algorithm, and m, the other nodes report whether they are prepared.
-// That takes two rounds if one of them is silent, and about ten if more than M are.
+// That takes two rounds if one of them is silent, and about ten rounds if more than M are silent.
 //
-// A restarted node, or one that was disconnected for long, waits until it participates again: about three times
-// as long as an agreement with silent nodes takes, and three times that if all nodes restarted at once.
+// After a restart or a long disconnection, Agree waits until the node takes part again. That takes about
+// three times as long as an agreement with silent nodes. If all nodes restarted at once, it takes three times
+// that time.
 //
 // If messages to the other nodes are too slow for the length of a round, Agree fails with a *RoundError and has
 // no effect.
@@ -50,36 +51,38 @@ func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
 	return n.agree.Agree(ctx, q)
 }
 
-// AgreeVector is interactive consistency: all correct nodes that call it with one name get the same vector. The
-// vector holds the value of every correct node that called in time. If a node's pending calls do not fit into one
-// value, of MaxValue bytes, those that do not fit wait for the next agreement.
+// AgreeVector is interactive consistency: all correct nodes that call it with one name get the same vector.
+// The vector holds the value of every correct node that called in time. All pending calls of a node must fit
+// into MaxValue bytes. The calls that do not fit wait for the next agreement.
 //
-// An agreement begins when m+1 nodes have called and each has waited for its own p.Gather: one of them is
-// correct, so faulty nodes alone cannot use up a name. A call is in time if it comes at least one message delay
-// before the first correct node has finished waiting. A later call gets the vector without its value.
+// An agreement begins when m+1 nodes have called and each of them has waited for its own p.Gather. One of
+// them is correct, so faulty nodes alone cannot use up a name. A call is in time if it comes at least one
+// message delay before the first correct node has finished waiting. A later call gets the vector, but the
+// vector lacks the later call's value.
 //
-// Nodes remember the last 1024 names of each algorithm and m, with their vectors. A name that is forgotten can be
-// decided again; if more than n-m-1 nodes end at once, all names may be forgotten. A restarted node learns the
-// names from the others but not the values, so that it gets ErrAbstained for vectors that were decided without it.
+// Nodes remember the last 1024 names of each algorithm and m, with their vectors. A name that is forgotten
+// can be decided again. If more than n-m-1 nodes end at once, all names may be forgotten. A restarted node
+// learns the names from the others, but not the values. So it gets ErrAbstained for vectors that were decided
+// without it.
 //
-// If ctx ends first, this node withdraws its value, which may be in the vector anyway: the error matches
-// ErrUnknown, and a retry under the name returns the vector. If fewer than m+1 nodes call, they wait until their
-// contexts end.
+// If ctx ends first, this node withdraws its value. The value may be in the vector anyway, so the error
+// matches ErrUnknown. A retry under the name returns the vector. If fewer than m+1 nodes call, they wait
+// until their contexts end.
 func (n *Node) AgreeVector(ctx context.Context, p VectorRequest) (Vector, error) {
 	return n.agree.AgreeVector(ctx, p)
 }
 
-// Consensus calls AgreeVector and applies a rule to the vector: [consensus.Majority] if rule has no function,
-// another rule of that package, or the caller's own. The parameter otherwise is the value in the vector of a
-// node that submitted none. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
+// Consensus calls AgreeVector and applies a rule to the vector. The rule is one of package consensus or the
+// caller's own; a rule without a function means [consensus.Majority]. A node that submitted no value has the
+// value otherwise in the vector. rule and otherwise must be identical on all nodes. Consensus needs n > 2m.
 func (n *Node) Consensus(ctx context.Context, p VectorRequest, rule consensus.Rule, otherwise []byte,
 ) ([]byte, Vector, error) {
 	return n.agree.Consensus(ctx, p, rule, otherwise)
 }
 
-// Decisions calls each for every decision of this node, on any node's request, until stop is called. Decisions
-// come as they are made, not necessarily in the order of slots; decisions on no value are left out. The function
-// runs within a step of the node: it must not block, nor request an agreement.
+// Decisions calls each for every decision of this node, on any node's request, until stop is called.
+// Decisions come as they are made, not necessarily in the order of slots. Decisions on no value are left out.
+// The function runs within a step of the node: it must not block, and must not request an agreement.
 func (n *Node) Decisions(each func(Decision)) (stop Stop) { return n.agree.Decisions(each) }
 
 // Clock returns the cluster's time.

@@ -9,12 +9,12 @@ import (
 	"parley/cluster/kernel"
 )
 
-// Status is what a node knows of itself and its peers.
+// Status is the status of a node and its peers, as the node sees it.
 type Status struct {
 	Cluster     string    `json:"cluster"`
 	Name        string    `json:"name"`
 	State       NodeState `json:"state"`
-	Incarnation uint64    `json:"incarnation"` // of this start of the node; later ones are larger
+	Incarnation uint64    `json:"incarnation"` // the number of this start of the node; later starts have larger numbers
 	Again       bool      `json:"again"`       // the node has started before
 	Started     time.Time `json:"started"`
 	Durable     bool      `json:"durable"`
@@ -32,15 +32,15 @@ type Status struct {
 	Streams []StreamStatus `json:"streams"` // of agreements
 	Commit  *CommitStatus  `json:"commit,omitempty"`
 	Store   *StoreStatus   `json:"store,omitempty"`
-	// Refused are the messages of others that machines refused, by reason.
+	// Refused counts the messages of others that machines refused, by reason.
 	Refused []RefusedStatus `json:"refused"`
-	// Strangers counts connections that come from no known member, by reason; Strange counts messages for
+	// Strangers counts connections that come from no known member, by reason. Strange counts messages for
 	// unknown machines.
 	Strangers map[string]uint64 `json:"strangers"`
 	Strange   uint64            `json:"strange"`
 }
 
-// NodeState says whether a node is running, or on its way out of the cluster. See [kernel.State].
+// NodeState says whether a node is running, is leaving the cluster, or has left it. See [kernel.State].
 type NodeState = kernel.State
 
 // The states of a node.
@@ -49,7 +49,7 @@ const (
 	Draining = kernel.Draining // it refuses new requests
 	Leaving  = kernel.Leaving
 	Left     = kernel.Left     // it is closed, too
-	Expelled = kernel.Expelled // it may start again as another incarnation
+	Expelled = kernel.Expelled // the node may start again as another incarnation
 )
 
 // RefusedStatus counts the messages of one member that one machine refused, for one reason. See
@@ -67,8 +67,8 @@ var (
 	ErrNoRoom = kernel.ErrNoRoom
 )
 
-// Status returns the status of the node and its peers. Each call collects it again; its parts may be some steps
-// apart.
+// Status returns the status of the node and its peers. Each call collects the status again. Its parts may be
+// from slightly different times.
 func (n *Node) Status() Status {
 	clock := n.Clock()
 	s := Status{
@@ -99,7 +99,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// Measure returns what the node has measured.
+// Measure returns the node's measurements of itself and its peers.
 func (n *Node) Measure() Measurement {
 	r := n.Clock()
 	m := Measurement{
@@ -128,9 +128,10 @@ func (n *Node) Recorder() *host.Recorder { return n.tracer.Recorder }
 // or to a temporary file if the node has no folder. It returns the file's name.
 func (n *Node) DumpFlight() (file string, err error) { return n.c.folder().dump(n.tracer) }
 
-// Forget deletes what this node knows of another node's incarnations and disk, and admits the next connection
-// with a certificate of that name. It is for a legitimate node that is refused, for example because somebody else
-// used its key. It fails with [ErrRefused] while the other node is connected, because then it is trusted.
+// Forget deletes this node's knowledge of another node's incarnations and disk, and admits the next
+// connection with a certificate of that name. It is for a legitimate node that is refused, for example
+// because an attacker used its key. Forget fails with [ErrRefused] while the other node is connected, because
+// a connected node is not refused.
 func (n *Node) Forget(name string) error {
 	id, err := n.k.Other(name, "forget")
 	if err != nil {
@@ -144,14 +145,15 @@ func (n *Node) Forget(name string) error {
 	return n.lives.Forget(name)
 }
 
-// Expel removes a member from all groups and tables by agreement of their members. It returns when the member is
-// out of all of them in which this node takes part. The expelled node is notified, and its requests there fail
-// with [ErrExpelled]. It rejoins only as another incarnation, by Join.
+// Expel removes a member from all groups and tables by agreement of their members. It returns when the member
+// is removed from all groups and tables in which this node takes part. The expelled node is notified, and its
+// requests to these groups and tables fail with [ErrExpelled]. It rejoins only as another incarnation, by
+// Join.
 //
-// Services that tolerate Byzantine faults do not trust a single node: a member is removed from Byzantine groups,
-// agreements, and transactions of protocol Agreed when m+1 nodes have been asked to expel it, and until then
-// stays in them. The expelled node, too, does not trust a single node: it stops its groups and tables when m+1
-// nodes report that it is expelled, and the other services when m+1 nodes report that it is removed from those.
+// Services that tolerate Byzantine faults do not trust a single node. A member stays in Byzantine groups,
+// agreements, and transactions of protocol Agreed until m+1 nodes have been asked to expel it. The expelled
+// node does not trust a single node either. It stops its groups and tables when m+1 nodes report that it is
+// expelled. It stops the other services when m+1 nodes report that it is removed from these services.
 func (n *Node) Expel(ctx context.Context, name string) error {
 	id, err := n.k.Other(name, "expel")
 	if err != nil {

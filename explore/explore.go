@@ -1,18 +1,18 @@
-// Package explore runs the machines of a protocol through everything that may happen: every order of
-// deliveries, every loss, crash and suspicion that a [Model] allows, and every answer to every Choose,
-// which enumerates the lies of faulty processes. It is for small systems, and answers a question that no
-// simulation can: does any schedule or any lie break a property?
+// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every
+// order of deliveries, and every loss, crash and suspicion that a [Model] allows. It also tries every answer
+// to every Choose, and so enumerates the lies of faulty processes. A search answers a question that no
+// simulation can answer: does any schedule or any lie break a property?
 //
 // A state consists of the saved state of each process (see [parley.Vars]), the messages in flight, and the
 // requests and deliveries so far of each process. Two runs that differ only in the relative order of events
-// at different processes lead to the same state. A property may therefore use the order of events at one
-// process, and that a broadcast comes before its deliveries. It must not use any other order of events at
-// different processes. One property of this module does, that a replicated service acts as one machine: it
-// needs [Options.Ordered].
+// at different processes lead to the same state. So a property may use the order of events at one process,
+// and the fact that a broadcast comes before its deliveries. It must not use any other order of events at
+// different processes. One property of this module does use such an order: that a replicated service acts as
+// one machine. It needs [Options.Ordered].
 //
-// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of
-// each input in each process state is memoized (machines are deterministic). A visited state is stored as
-// its 64-bit fingerprint and the transition that led to it, which is enough to find the way back to the
+// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of each
+// input in each process state is memoized (machines are deterministic). A visited state is stored as its
+// 64-bit fingerprint and the transition that led to it. From these the explorer finds the way back to the
 // initial state. Fingerprints may collide: [Report.Overlooked] is the expected number of states missed
 // because of collisions.
 //
@@ -32,36 +32,36 @@
 //
 // # Decisions
 //
-// Equal parts of states are numbered. The explorer stores process states, messages and observations once,
-// and computes the outcomes of an input once for each process state. A visited state is a 64-bit sum of the
-// shares of its parts, and the transition that led to it. Motive: machines are deterministic, so nearly all
-// of the work would be repeated; a transition changes only some summands. Cost: two states may have the
-// same sum. The expected number of such states is reported; a search that needs more certainty needs
-// another tool.
+// Equal parts of states are numbered. The explorer stores process states, messages and observations once, and
+// computes the outcomes of an input once for each process state. A visited state is stored as a 64-bit sum,
+// with one summand for each part of the state, and the transition that led to it. Motive: machines are
+// deterministic, so nearly all of the work would be repeated. A transition changes only some summands. Cost:
+// two states may have the same sum. The expected number of such states is reported. If you need more
+// certainty, use another tool.
 //
 // Requests, deliveries and indications are part of a state, for each process separately. Properties are
-// decided once for each such history and set of crashed processes. Motive: the properties are the
-// simulator's, and need no monitors. Cost: the order of events at two processes that do not know of each
-// other is lost, so a property must not depend on it; and a protocol that delivers much has many states.
+// decided once for each such history and set of crashed processes. Motive: the explorer can use the same
+// properties as the simulator, and needs no monitors. Cost: the relative order of concurrent events at two
+// processes is lost, so a property must not depend on it. A protocol that delivers much has many states.
 //
 // The explorer omits transitions, not states: every state is visited. If two orders of the same transitions
 // lead to the same state, it follows only one of them (sleep sets, with one mask per state). Transitions at
-// two processes always commute; for two messages at one process the explorer looks it up. Motive:
-// about one transition per state remains instead of ten, and the counts are the same with and without,
-// which tests compare. Cost: the number of states stays the same; --step round and symmetric processes
-// reduce it.
+// two processes always commute. For two messages at one process, the explorer compares the stored outcomes of
+// both orders. Motive: about one transition per state remains instead of ten. Tests check that the numbers of
+// states are the same with and without this reduction. Cost: the number of states stays the same; --step
+// round and symmetric processes reduce it.
 //
-// Time is a bound on message delays, or nothing. Where messages arrive in time, a timer expires when every
-// message sent long enough before has arrived; otherwise any timer may expire at any time, in the order of
-// its own process. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
-// measure time itself (clocks) cannot be explored.
+// The explorer has no clock; at most it has a bound on message delays. With a bound, a timer expires when
+// every message that was sent long enough before has arrived. Without a bound, any timer may expire at any
+// time, but the timers of one process expire in order. Motive: these are the synchronous and the asynchronous
+// model. Cost: protocols that measure time itself (clocks) cannot be explored.
 //
-// A protocol on a failure detector has a bare form (Bare) for hosts that report crashes themselves. Motive:
-// heartbeats never end and multiply every state by all their orders. Cost: the explored protocol has a
-// perfect detector, or one with a bounded number of errors.
+// A protocol that uses a failure detector has a form without the detector (Bare), for hosts that report
+// crashes themselves. Motive: heartbeats never end, and their orders multiply the number of states. Cost: the
+// explored protocol has a perfect detector, or a detector with a bounded number of errors.
 //
-// The explorer imports the simulator, only to sign as it does. Motive: one kind of ideal signatures. Cost:
-// one host imports another.
+// The explorer imports the simulator, only for its signatures. Motive: both hosts use the same ideal
+// signatures. Cost: one host imports another.
 package explore
 
 import (
@@ -79,7 +79,7 @@ import (
 // Options describe a search.
 type Options struct {
 	Protocol parley.Protocol
-	// Roots are the ways a run may begin; at least one.
+	// Roots are the possible beginnings of a run; at least one.
 	Roots []Root
 	Model Model
 	Step  StepSize
@@ -92,25 +92,25 @@ type Options struct {
 	Memory uint64
 	// For is the maximum duration of the search; 0: no limit. Findings up to then are reported.
 	For time.Duration
-	// Walks is the number of runs of a search in RandomOrder, and Seed the seed they are drawn from.
+	// Walks is the number of runs of a search in RandomOrder. They are drawn from Seed.
 	Walks int
 	Seed  uint64
 	// Workers is the number of threads that search; 0: one for each processor.
 	Workers int
-	// Unreduced takes every transition in every state, instead of omitting those that lead to a state that
-	// another order of the same transitions also leads to.
+	// Unreduced takes every transition in every state. Without it, if two orders of the same transitions lead
+	// to the same state, the search takes only one of them.
 	Unreduced bool
-	// Alike names processes that are interchangeable. Of the states that differ only in which of them does
-	// what, one is visited. The protocol must have a Rename, and no goal may name one of them. None of them
-	// may have a special role in the protocol, which is not checked. None may restart, because nothing
-	// renames the contents of a log.
+	// Alike names processes that are interchangeable. If two states differ only by an exchange of these
+	// processes, only one of the states is visited. The protocol must have a Rename, and no goal may name one
+	// of these processes. None of them may have a special role in the protocol; the search does not check
+	// that. None may restart, because nothing renames the contents of a log.
 	Alike parley.Set
 	// Ordered makes the order of requests and deliveries at different processes part of a state, for
-	// properties and goals that depend on it. There are many more states then.
+	// properties and goals that depend on this order. It increases the number of states a lot.
 	Ordered bool
 	// Beyond also counts violations of properties that are not promised.
 	Beyond bool
-	// Only are the names of the properties that count; empty: all of the protocol's.
+	// Only are the names of the properties that count; empty: all properties of the protocol.
 	Only []string
 	// Goal, if not nil, is searched for instead of a broken property.
 	Goal func(*View) bool
@@ -124,13 +124,13 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Root is one way a run may begin: which processes may lie, and the requests.
+// Root is one possible beginning of a run: which processes may lie, and the requests.
 type Root struct {
-	// Faulty processes form one coalition. A behavior that calls Choose is tried with every answer;
-	// faulty.Any does nothing else.
+	// Faulty processes form one coalition. If a behavior calls Choose, the search tries every answer. With
+	// faulty.Any every answer to the protocol's Lies is tried.
 	Faulty map[parley.ID]faulty.Behavior
-	// Requests of one process are made in this order: before round 0 in synchronous protocols, and at any
-	// time in other protocols and in those with rounds on demand.
+	// Requests to one process are made in this order. In synchronous protocols they are made before round 0.
+	// In asynchronous protocols, and in protocols with rounds on demand, they are made at any time.
 	Requests []Request
 }
 
@@ -147,22 +147,23 @@ type Model struct {
 	// Crashes is the number of crashes. A process crashes between two steps or within one: before its
 	// records are durable, or after each of its effects.
 	Crashes, Restarts, LostDisks int
-	// CrashOnly holds the only processes that crash. The zero set means that any process may.
+	// CrashOnly holds the processes that may crash. The zero set means that any process may crash.
 	CrashOnly       parley.Set
 	Losses, Doubles int
 	// Detect notifies every process that is up of every crash, after all messages that the crashed process
 	// had sent to it were delivered or lost.
 	Detect bool
-	// Overtaking lets the notice of Detect arrive also before messages that the crashed process sent earlier.
-	// Without a bound on delays, messages may still be in flight when a detector's timeout expires.
+	// Overtaking lets the notice of Detect also arrive before messages that the crashed process had sent.
+	// Without a bound on delays, such messages may still be in flight when a detector's timeout expires.
 	Overtaking bool
 	// FalseSuspicions is how often a process is notified of the crash of a process that is up.
 	FalseSuspicions int
-	// InTime bounds message delays in an asynchronous protocol, for properties that it promises only with
-	// such a bound. No message takes longer than Protocol.Relies.Delay (900 ticks if that is 0): a timer
-	// expires only after the arrival of every message sent at least that long before. Events between two
-	// expirations happen at the time of the first one, and requests and suspicions come before time passes.
-	// The search does not cover all other possible times. Synchronous protocols are always searched in time.
+	// InTime bounds message delays in an asynchronous protocol, for properties that the protocol promises
+	// only with such a bound. No message takes longer than Protocol.Relies.Delay (900 ticks if that is 0). So
+	// a timer expires only after the arrival of every message that was sent at least that long before. Events
+	// between two expirations happen at the time of the first expiration, and requests and suspicions come
+	// before time passes. The search does not cover other times of these events. Synchronous protocols are
+	// always searched with a bound on delays.
 	InTime bool
 	// Timeouts is the largest number of timers that expire in a run of an asynchronous protocol without
 	// InTime. Any timer may expire at any time, after the timers of the same process that were due before
@@ -189,7 +190,7 @@ const (
 	RandomOrder // runs drawn at random; they never prove anything
 )
 
-// Outcome is how a search ended.
+// Outcome says how a search ended.
 type Outcome uint8
 
 // The outcomes.
@@ -208,18 +209,18 @@ func (o Outcome) String() string {
 type Report struct {
 	Progress
 	Outcome Outcome
-	// Limit names what ended the search before everything was visited: "depth", "states", "memory", "for",
-	// "walks" or "interrupt".
+	// Limit names the reason why the search ended before everything was visited: "depth", "states", "memory",
+	// "for", "walks" or "interrupt".
 	Limit string
 	// Seen are the properties of mode Sometimes that held in some state.
 	Seen []string
-	// Judged says of each property how far it was tested, in the order of the protocol; empty if the search
+	// Judged says how far each property was tested, in the order of the protocol. It is empty if the search
 	// had a goal, or nothing was judged.
 	Judged []Judged
 	// Ends is the number of terminal states, in which nothing more is due.
 	Ends uint64
-	// Runs is the number of complete runs, each with other answers to the Chooses: the number of
-	// adversaries. It is counted in searches by rounds, breadth first, and saturates at the largest uint64.
+	// Runs is the number of adversaries: of complete runs, which differ in the answers to Choose. It is
+	// counted only in searches by rounds, breadth first. The largest uint64 stands for all larger numbers.
 	Runs uint64
 	// Overlooked is the expected number of states missed because another state has the same fingerprint.
 	Overlooked float64
@@ -230,8 +231,8 @@ type Report struct {
 // Progress is the progress of a search.
 type Progress struct {
 	States, Moves uint64 // different states, and transitions taken between them
-	// Outcomes is the number of outcomes computed for steps. A step in which liars choose among many
-	// answers has many outcomes; they are added to States only when all of them are computed.
+	// Outcomes is the number of computed outcomes of steps. A step in which liars choose among many answers
+	// has many outcomes. They are added to States only when all of them are computed.
 	Outcomes uint64
 	Depth    int
 	Frontier uint64 // states that wait to be visited
@@ -244,7 +245,7 @@ type Finding struct {
 	Property string // the broken property; empty: the goal was reached
 	Why      string
 	Promised bool
-	// RunConditions are the conditions that the promise was judged by. Over reports that the run ends in a
+	// RunConditions are the conditions by which the promise was judged. Over reports that the run ends in a
 	// terminal state.
 	RunConditions parley.RunConditions
 	Over          bool
@@ -252,8 +253,8 @@ type Finding struct {
 	Run Run
 }
 
-// NoPanic is the property of all machines that they do not panic. A run that breaks it ends with the
-// transition in which a machine panics, which has no outcome.
+// NoPanic is the property that no machine panics. A run that breaks it ends with the transition in which a
+// machine panics. This transition has no outcome.
 const NoPanic = "no panic"
 
 // NeverSilent is faulty.Any without silence: the host chooses among all answers except the last.
@@ -317,7 +318,7 @@ const (
 	mostAsked = 15 // requests of one process
 )
 
-// NotAlikeError says that two processes of [Options.Alike] get different requests.
+// NotAlikeError is the error of a search in which two processes of [Options.Alike] get different requests.
 type NotAlikeError struct{ A, B parley.ID }
 
 func (e *NotAlikeError) Error() string {

@@ -9,7 +9,7 @@ import (
 
 // Run is one run, transition by transition.
 type Run struct {
-	// Root is the index in Options.Roots of the root that it begins with.
+	// Root is the index in Options.Roots of the root with which the run begins.
 	Root  int
 	Steps []Step
 }
@@ -19,7 +19,7 @@ type Step struct {
 	Kind TransitionKind
 	At   parley.ID // where it happens
 	Of   parley.ID // the sender, or the suspected process
-	// Time is the time of the run where messages arrive in time, otherwise the number of the step.
+	// Time is the time of the run if message delays are bounded, and otherwise the number of the step.
 	Time    parley.Tick
 	Msg     parley.Msg   // the message delivered or lost, or the request
 	Path    parley.Path  // of a message or timer

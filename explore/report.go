@@ -23,8 +23,8 @@ func newCoverage() coverage {
 // Clause is one handler of the machines, such as Receive of one kind of message.
 type Clause struct {
 	Name string
-	// Runs is how often it ran. Each worker runs it once for each process state, input, and sequence of answers
-	// to Choose, and reuses the result.
+	// Runs is how often the clause ran. Each worker runs it once for each process state, input, and sequence
+	// of answers to Choose, and reuses the result.
 	Runs uint64
 }
 

@@ -204,8 +204,8 @@ func (x *space) observationsID(list []event) uint32 {
 func messageDelay(p parley.Protocol) parley.Tick { return cmp.Or(p.Relies.Delay, 900) }
 
 // Rush returns how long liars wait in a round of a synchronous protocol, to receive the others' messages
-// first: longer than the message delay, and shorter than the round, which is at least a tenth longer than
-// the delay.
+// first. This time is longer than the message delay, and shorter than the round. A round is at least a tenth
+// longer than the delay.
 func Rush(p parley.Protocol) parley.Tick {
 	delay := messageDelay(p)
 	return delay + max(1, delay/18)

@@ -12,10 +12,10 @@ import (
 type Judged struct {
 	Property string `json:"property"`
 	Promised bool   `json:"promised"`        // in some state
-	Lacks    string `json:"lacks,omitempty"` // why not in others
-	// Tested reports whether the property could have been broken in at least one state in which it counts.
+	Lacks    string `json:"lacks,omitempty"` // why it is not promised in other states
+	// Tested reports whether the property could be broken in at least one state in which it was judged.
 	Tested bool `json:"tested"`
-	// Vacuous says why it could not be broken in other such states, because it demanded nothing there.
+	// Vacuous says why the property demanded nothing in other such states, and so could not be broken there.
 	Vacuous string `json:"vacuous,omitempty"`
 }
 
@@ -25,8 +25,8 @@ type Tally struct {
 	list []Judged
 }
 
-// Add adds the verdicts on one history, in the order of the protocol's properties. Over reports that the
-// history is complete, and beyond that properties count even where they are not promised.
+// Add adds the verdicts on one history, in the order of the protocol's properties. over means that the
+// history is complete. beyond means that properties count even if they are not promised.
 func (t *Tally) Add(all []parley.Verdict, over, beyond bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *Tally) Judged() []Judged {
 	return slices.Clone(t.list)
 }
 
-// Counts returns whether a search looks for violations of the verdict's property.
+// Counts reports whether a search looks for violations of the verdict's property.
 func (o *Options) Counts(v parley.Verdict) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, v.Property.Name)) && (v.Violated() || o.Beyond)
 }

@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-// TransitionKind is what happens in a transition.
+// TransitionKind says what happens in a transition.
 type TransitionKind uint8
 
 // The kinds of transitions.
@@ -20,7 +20,7 @@ const (
 	OnRestart                              // a process restarts
 	OnLostDisk                             // a process restarts without its durable state
 	OnSuspicion                            // a process is notified that another one has crashed
-	OnFalseSuspicion                       // the same, but the other one has not crashed
+	OnFalseSuspicion                       // the same, but the other process has not crashed
 	OnStart                                // a process starts
 )
 

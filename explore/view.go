@@ -2,7 +2,7 @@ package explore
 
 import "parley"
 
-// View is a state as a goal sees it.
+// View is the part of a state that a goal can read.
 type View struct {
 	History *parley.History // requests, deliveries and indications so far; Over: nothing more is due
 	Faulty  parley.Set      // processes that lie

@@ -10,16 +10,15 @@ import (
 	"parley/internal/nearest"
 )
 
-// Behavior is how one faulty process behaves. The zero value is
-// honest. Choose answers the choices of the protocol's own Lies; Tell replaces
-// Lies.
+// Behavior says how one faulty process behaves. The zero value is honest. Choose answers the choices of the
+// protocol's own Lies. Tell, if not nil, replaces Lies.
 type Behavior struct {
 	Name string
-	// Model is the mildest fault model that has such a process: crash faults allow only
-	// crashes, and any lie is a Byzantine fault.
+	// Model is the mildest fault model that allows this behavior. Crash faults allow only crashes, and any
+	// lie is a Byzantine fault.
 	Model parley.FaultModel
-	// Choose answers the k-th choice of a turn, among n answers: 0 is honest, n-1 is
-	// silence, and those between are lies.
+	// Choose answers the k-th choice of a turn, among n answers: 0 is honest, n-1 is silence, and the answers
+	// in between are lies.
 	Choose func(s *parley.Step, t *parley.Turn, k, n int) int
 	// Tell returns what the process sends in a turn.
 	Tell func(s *parley.Step, t *parley.Turn) []parley.Outgoing
@@ -30,7 +29,7 @@ type Behavior struct {
 	Hear func(s *parley.Step, from parley.ID, m parley.Msg) bool
 	// Down reports whether the process has crashed: from then on it handles no event.
 	Down func(now parley.Tick) bool
-	// Rounds means that the behavior counts rounds: see [Behavior.Suits].
+	// Rounds means that the behavior depends on rounds: see [Behavior.Suits].
 	Rounds bool
 	// Twin runs two honest copies under one identity, each of which exchanges messages
 	// with one half of the system.
@@ -39,7 +38,7 @@ type Behavior struct {
 
 // The behaviors that have no parameter.
 var (
-	// Honest behaves as the protocol says; it only counts as faulty.
+	// Honest follows the protocol, but counts as faulty.
 	Honest = Behavior{Name: "honest"}
 	// Silent never sends anything.
 	Silent = Behavior{Name: "silent", Tell: func(*parley.Step, *parley.Turn) []parley.Outgoing { return nil }}
@@ -48,8 +47,8 @@ var (
 		Choose: func(_ *parley.Step, _ *parley.Turn, _, n int) int {
 			return min(1, n-2)
 		}}
-	// TwoFaced is honest to the lower half of the processes and flips what it
-	// sends the upper half.
+	// TwoFaced is honest to the lower half of the processes, and flips the values that it sends to the upper
+	// half.
 	TwoFaced = Behavior{Name: "twofaced", Model: parley.SignedByzantineFaults,
 		Choose: func(s *parley.Step, t *parley.Turn, _, n int) int {
 			if inUpperHalf(t.To, s.N) {
@@ -64,7 +63,7 @@ var (
 		}}
 	// Twin is two honest copies under one identity.
 	Twin = Behavior{Name: "twin", Model: parley.SignedByzantineFaults, Twin: true}
-	// SendOmission is honest but loses what it sends, in each turn with probability 1/2.
+	// SendOmission is honest, but in each turn it loses its messages with probability 1/2.
 	SendOmission = Behavior{Name: "omit-send", Model: parley.OmissionFaults,
 		Tell: func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			if s.Choose(2) == 1 {
@@ -72,7 +71,7 @@ var (
 			}
 			return t.Honest
 		}}
-	// ReceiveOmission is honest but loses each message that it receives with probability 1/2.
+	// ReceiveOmission is honest, but loses each message to it with probability 1/2.
 	ReceiveOmission = Behavior{Name: "omit-receive", Model: parley.OmissionFaults,
 		Hear: func(s *parley.Step, _ parley.ID, _ parley.Msg) bool {
 			return s.Choose(2) == 0
@@ -121,11 +120,14 @@ func CrashAt(at parley.Tick) Behavior {
 	}
 }
 
-// Suits returns an error if the behavior has no meaning in p, and nil otherwise: a
-// protocol without rounds has none to crash in.
+// Suits returns an error if the behavior has no meaning in p, and nil otherwise. For example, a crash in
+// round 2 has no meaning in a protocol without rounds.
 func (b Behavior) Suits(p parley.Protocol) error {
 	if !b.Rounds || p.Timing == parley.Synchronous {
 		return nil
+	}
+	if strings.HasPrefix(b.Name, moves) {
+		return fmt.Errorf("moves name rounds, and %s has none: choose another behavior", p.Name)
 	}
 	return fmt.Errorf("%s names a round, and %s has none: write crash@DURATION, as in crash@5000ns",
 		b.Name, p.Name)
@@ -141,8 +143,8 @@ func Cast(how map[parley.ID]Behavior) (who parley.Set, worst parley.FaultModel) 
 	return who, worst
 }
 
-// Script answers each choice of the protocol's Lies with 0. With a Lies that is a
-// script, an exact list of the messages sent, the process sends exactly that.
+// Script answers each choice of the protocol's Lies with 0. It is for a Lies that is a script, an exact list
+// of messages: the process sends exactly this list.
 var Script = Behavior{Name: "script", Model: parley.SignedByzantineFaults,
 	Choose: func(*parley.Step, *parley.Turn, int, int) int { return 0 }}
 
@@ -152,8 +154,8 @@ var named = []Behavior{Honest, Silent, Flip, TwoFaced, Twin, Random, SendOmissio
 // Named returns the behaviors that have no parameter.
 func Named() []Behavior { return append([]Behavior(nil), named...) }
 
-// Parse reads a behavior as written on the command line: a name, or
-// crash@rR, crash@rR:K or crash@DURATION.
+// Parse reads a behavior as written on the command line: a name, crash@rR, crash@rR:K, crash@DURATION, or moves:
+// followed by moves with dots between them.
 func Parse(text string) (Behavior, error) {
 	var names []string
 	for _, b := range named {
@@ -162,9 +164,12 @@ func Parse(text string) (Behavior, error) {
 		}
 		names = append(names, b.Name)
 	}
+	if list, is := strings.CutPrefix(text, moves); is {
+		return parseMoves(list)
+	}
 	when, isCrash := strings.CutPrefix(text, "crash@")
 	if !isCrash {
-		hint := "allowed are " + strings.Join(names, ", ") + ", crash@rR, crash@rR:K, and crash@DURATION"
+		hint := "allowed are " + strings.Join(names, ", ") + ", crash@rR, crash@rR:K, crash@DURATION, and moves:LIST"
 		if list := nearest.Similar(text, append(names, "crash@r1")); len(list) > 0 {
 			hint = nearest.Meant(list)
 		}

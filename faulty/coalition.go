@@ -1,21 +1,21 @@
 // Package faulty makes processes fail: by crashes, by omissions, by lies.
 //
-// All faulty processes of a run are one [Coalition], which is one machine in a
-// seat of several processes: it is cloned and hashed like any other. It runs an
-// honest copy of the protocol for each member, holds back what the copies would
-// send, waits until it has received what the correct processes send in the round
-// (it rushes), and then decides, receiver by receiver, what each member sends.
+// All faulty processes of a run are one [Coalition]. The coalition is one machine that takes the place of
+// several processes. A host clones and hashes it like any other machine. The coalition runs an honest copy of
+// the protocol for each member, and holds back the messages of the copies. It waits until it has received the
+// messages of the correct processes in the round (it rushes). Then it decides for each receiver what each
+// member sends.
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a
-// round before it sends, and may sign for all its members. Motive: the theorems are about such adversaries,
-// and a machine can be cloned and hashed. Cost: members send each other the honest message, which a member
-// might not send; that gives the adversary nothing that it does not have.
+// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a round
+// before it sends, and may sign for all its members. Motive: the theorems are about such adversaries, and a
+// machine can be cloned and hashed. Cost: members always send each other the honest message. The adversary
+// loses nothing by this, because all members are one machine and know the same.
 //
-// What a coalition has received is kept only if Overhears says that lies read it. Motive: states of an
-// exploration merge, and oral lies cost nothing. Cost: a Lies that reads Seen without Overhears finds
-// nothing.
+// The coalition keeps received messages only if the protocol's Overhears says that its Lies read them.
+// Motive: without these messages more states of an exploration are equal, and most lies do not need them.
+// Cost: if a protocol's Lies read Seen without Overhears, Seen is empty.
 package faulty
 
 import (
@@ -57,9 +57,9 @@ type member struct {
 	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It sends rush ticks after
-// its honest copies would: in lockstep, late in the round but in time.
-// With rush 0 it sends at once.
+// New returns the coalition of the given processes. It sends rush ticks after the time at which its honest
+// copies send. In lockstep this must be late in the round but in time. With rush 0 the coalition sends at
+// once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {
@@ -134,7 +134,7 @@ func (c *Coalition) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	})
 }
 
-// Timeout handles a timer of a copy, or the coalition's own: time to send.
+// Timeout handles a timer of a copy, or the coalition's own timer, at which it sends.
 func (c *Coalition) Timeout(s *parley.Step, t parley.Timer) {
 	if t == speakTimer {
 		c.waiting = false
@@ -372,8 +372,8 @@ func sortByLink(seen []parley.Received) {
 	})
 }
 
-// State visits the copies and everything held back or kept. A rename permutes the
-// members, which makes sense if members that it permutes have the same behavior.
+// State visits the copies, and all messages that are held back or kept. A renaming may permute members only
+// if they have the same behavior.
 func (c *Coalition) State(v *parley.Vars) {
 	sortByLink(c.seen)
 	seats := make([]*member, c.protocol.N)

@@ -58,16 +58,16 @@ func NewInstance(p Protocol, when Schedule, self parley.ID, number uint64) *Inst
 	return m
 }
 
-// Reusable is implemented by rounds that can start again in the memory that they have.
+// Reusable is implemented by Rounds that can start again in their own memory.
 type Reusable interface {
 	// Reset returns the process to the state that New makes.
 	Reset()
 }
 
-// Counting is implemented by rounds that need to know whose frames came, including empty ones.
+// Counting is implemented by Rounds that need to know whose frames arrived, including empty frames.
 type Counting interface {
-	// Came reports whose frames of a round have come. It runs when the round closes, before
-	// the messages in them are absorbed.
+	// Came gets the set of processes whose frames of a round have arrived. It runs when the round closes,
+	// before the messages in the frames are absorbed.
 	Came(round int, from parley.Set)
 }
 
@@ -106,16 +106,15 @@ const (
 // Abstain makes the process take no further part.
 func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
 
-// Deadline returns when the open round ends on the process's own clock, whenever it began,
-// or when round 0 begins. For an instance on demand that has not begun, it returns a time
-// that never comes.
+// Deadline returns the time on the process's own clock at which the open round ends or, before that, at which
+// round 0 begins. For an instance on demand that has not begun, it returns a time that never comes.
 func (m *Instance) Deadline() parley.Tick { return m.deadline(m.round) }
 
 func (m *Instance) deadline(r int) parley.Tick {
 	return m.begin + parley.Tick(r+1)*m.when.Delta
 }
 
-// Request passes the initial value to the rounds. After round 0 has begun it is refused.
+// Request passes the initial value to the rounds. After round 0 has begun, the request is refused.
 func (m *Instance) Request(s *parley.Step, q parley.Msg) {
 	if m.round >= 0 {
 		s.Refuse(s.Self, "request after round 0")
@@ -142,8 +141,8 @@ func (m *Instance) Open(s *parley.Step, begin parley.Tick) {
 	m.advance(s)
 }
 
-// Receive keeps a frame of the open round or of the next. The clock decides what is
-// late, because the timer may itself be late.
+// Receive keeps a frame of the open round or of the next round. It compares the clock to find out whether a
+// frame is late, because the timer may itself be late.
 func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	if q.Kind != Frame || q.Origin != 0 || q.Value != m.number {
 		s.Refuse(from, "not a frame")
@@ -177,9 +176,9 @@ func (m *Instance) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	m.advance(s)
 }
 
-// Expire ends the open round if its time is over, and begins round 0 when its time has come,
-// unless it is on demand. A process that wakes later than the slack would send too late, and
-// decide without frames that came while it slept: it abstains, and Expire returns false.
+// Expire ends the open round if its time is over. If the instance is not on demand, it begins round 0 when
+// the time of round 0 has come. A process that wakes later than the slack would send too late, and decide
+// without frames that arrived during its sleep. So it abstains, and Expire returns false.
 func (m *Instance) Expire(s *parley.Step) bool {
 	switch end := m.Deadline(); {
 	case m.Over() || s.Now < end:

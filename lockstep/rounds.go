@@ -1,52 +1,47 @@
-// Package lockstep lets synchronous protocols be written as their papers are,
-// in rounds: emit what round r sends, absorb what round r brought, close the
-// round. It makes ordinary machines from them.
+// Package lockstep runs synchronous protocols that are written in rounds, as in their papers. In each round a
+// protocol emits its messages, absorbs the received messages, and closes the round. The package makes
+// ordinary machines from such protocols.
 //
-// Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each
-// process's own clock. In every round each process sends one frame to every
-// other, an empty one if it has nothing to send. A frame of round r that arrives at
-// the round's end or later is refused, whatever it holds and whether or not the round
-// has been closed by then; a frame that has not arrived is missing. Frames are absorbed
-// when the round closes, in the order of their senders, so that the order of
-// arrival is not part of a protocol's state.
+// Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each process's own clock. In every
+// round each process sends one frame to every other, an empty one if it has nothing to send. A frame of round
+// r that arrives at the round's end or later is refused, whatever it contains, and even if the round is not
+// closed yet. A frame that has not arrived by then is missing. Frames are absorbed when the round closes, in
+// the order of their senders, so that the order of arrival is not part of a protocol's state.
 //
-// A process may itself be late by less than Schedule.Slack in all that it does. A
-// process that is later counts as one of the m faulty ones. If it was asleep at the
-// end of a round and wakes later than the slack, it notices, and abstains: it sends
-// and decides nothing more, which the others cannot distinguish from a crash. If it
-// sleeps within a round it may not notice: what it receives too late is missing for
-// it, as if the senders had been silent.
+// A process may be late by less than Schedule.Slack in all its actions. A process that is later counts as one
+// of the m faulty processes. If it was suspended at the end of a round and wakes later than the slack, it
+// notices that, and abstains: it sends and decides nothing more. For the others this looks like a crash. If
+// it was suspended only within a round, it may not notice that. The frames that it then receives too late are
+// missing, as if their senders had been silent.
 //
-// An instance may follow a common schedule, or begin on demand (Schedule.OnDemand):
-// a process begins round 0 at a request, or at the first frame of round 0 from any
-// process, and counts its deadlines from there. Because it sends a frame to all
-// others at once, all correct processes begin within one message delay of the first
-// of them, whatever faulty processes do; a faulty process can make them begin early,
-// but not apart. So what a correct process sends in a round, at the latest one delay
-// after the first, arrives one more delay later, which is within the round everywhere
-// if rounds are longer than two delays. And no correct process is in round 1 before
-// another one is in round 0: it waits for the other's frame, or until the round's
-// time is over, when its own frame has long arrived.
+// An instance may follow a common schedule, or begin on demand (Schedule.OnDemand). On demand, a process
+// begins round 0 at a request, or at the first frame of round 0 from any process, and counts its deadlines
+// from that time. It sends a frame to all others at once. So all correct processes begin within one message
+// delay, whatever faulty processes do. A faulty process can make them begin early, but not at different
+// times. So a correct process sends its frames of a round at most one delay after the first correct process
+// has begun the round. They arrive one more delay later, which is within the round everywhere if rounds are
+// longer than two delays. No correct process is in round 1 before all correct processes have begun round 0.
+// It waits for the frames of all others, or until the round's time is over, and its own frame has arrived
+// everywhere long before.
 //
 // # Decisions
 //
 // Rounds are their own interface, and only lockstep handles frames. Synchronous protocols are written as
-// emit, absorb, close. Every process sends one frame per round to every other, and frames are absorbed
-// when the round closes, in the order of their senders. Motive: the order of arrival is not state, and a
-// round is what the papers mean by it. Cost: a frame copies the messages it carries once.
+// emit, absorb, close. Every process sends one frame per round to every other, and frames are absorbed when
+// the round closes, in the order of their senders. Motive: the order of arrival is not part of the state, and
+// a round means the same as in the papers. Cost: the messages are copied once, into their frame.
 //
-// Round deadlines are absolute: no round waits for a slow process. A process that starts after the
-// beginning takes no part; a process that wakes later than the slack abstains and reports that. Motive: a
-// late process that acts as if it were in time can break agreement, not only delay it. Cost: a slow process
-// counts as faulty.
+// Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning
+// takes no part; a process that wakes later than the slack abstains and reports that. Motive: a late process
+// that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
 //
-// Rounds may begin on demand. An instance with OnDemand has no time of its own: a process that gets a
-// request or a frame of round 0 begins at once and notifies all others by its own frame, so that all correct
-// processes begin within one message delay, whichever process was first; deadlines count from each process's
-// own beginning. mux.Pipeline runs numbered instances of that kind side by side, and broadcast/byzantine makes
-// a total order of them. Motive: an agreement begins when it is needed, and needs no synchronized clock.
-// Cost: a round must have room for two messages and four late acts, and a faulty process can make slots
-// begin that nothing needs, at most as many as the window lets begin in the duration of a slot.
+// Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that gets a request
+// or a frame of round 0 begins at once, and notifies all others by its own frame. So all correct processes
+// begin within one message delay, whichever process was first. Each process counts its deadlines from its own
+// beginning. mux.Pipeline runs numbered instances of that kind side by side, and broadcast/byzantine makes a
+// total order of them. Motive: an agreement begins when it is needed, and needs no synchronized clock. Cost:
+// a round must be as long as two message delays and four times the slack. And a faulty process can make
+// unnecessary slots begin, but no more than the window allows in the duration of a slot.
 package lockstep
 
 import (
@@ -58,7 +53,7 @@ import (
 type Rounds interface {
 	// Request passes the initial value from above, before round 0.
 	Request(s *parley.Step, m parley.Msg)
-	// Emit sends the messages of round r. A message that it keeps has r in its Seq.
+	// Emit sends the messages of round r. A message that it keeps (Step.Keep) has r in its Seq.
 	Emit(s *parley.Step, r int)
 	// Absorb handles a message of round r.
 	Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg)
@@ -82,8 +77,8 @@ type Protocol struct {
 	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
 	// longer frame comes from a faulty process, and is refused before any of it is kept.
 	Most func(round int) int
-	// RenameAll is Rename for all messages from one process to another in a round, for
-	// protocols whose paths name processes too. Without it paths stay unchanged.
+	// RenameAll is Rename for all messages from one process to another in a round. It is for protocols whose
+	// paths also name processes. Without it paths stay unchanged.
 	RenameAll func(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing
 }
 
@@ -110,24 +105,23 @@ type Schedule struct {
 	// exceed the largest delay, the skew between correct clocks and twice the Slack,
 	// taken together.
 	Begin, Delta parley.Tick
-	// Slack is how late a process may do anything and still take part. Delta must have
-	// room for it twice besides the largest delay: for the sender and for the receiver.
-	// 0 means 1/20 of Delta.
+	// Slack is how late a process may act and still take part. Delta must have room for the largest delay and
+	// for twice the Slack: for the sender and for the receiver. 0 means 1/20 of Delta.
 	Slack parley.Tick
 	// Early lets a process close a round as soon as it has a frame from each of the
 	// others. Deadlines do not move.
 	Early bool
-	// OnDemand makes the instance begin on request, for each process at a time of
-	// its own clock; Begin is not used. Delta must then exceed two largest delays
-	// and four times the Slack: for the first process, for a process that receives its frame
-	// and begins, for the sender and for the receiver. Clocks need not be synchronized.
-	// An instance that no correct process is asked for, or hears of, has not begun, and
-	// does not end. A process that starts or restarts when it may have begun counts as faulty.
+	// OnDemand makes the instance begin on request, for each process at a time of its own clock; Begin is not
+	// used. Delta must then exceed two largest delays and four times the Slack: for the first process, for a
+	// process that receives its frame and begins, for the sender and for the receiver. Clocks need not be
+	// synchronized. If no correct process gets a request or a frame for an instance, the instance does not
+	// begin, and does not end. A process that starts or restarts when the instance may have begun counts as
+	// faulty.
 	OnDemand bool
 }
 
-// Call requests that a process begin an instance on demand without a value; if it has begun,
-// Call does nothing. It is of local kind, only for Request. No field is used.
+// Call is a Request to a process to begin an instance on demand without a value. If the instance has begun,
+// Call does nothing. Call is a local kind, and uses no field.
 const Call parley.Kind = parley.Local + 0x40
 
 // delay returns the largest delay that a round has room for.
@@ -138,11 +132,11 @@ func (w Schedule) delay() parley.Tick {
 	return w.Delta - 2*w.slack()
 }
 
-// RejoinDelay returns the largest delay that a round on demand has room for if processes that were
-// down take part again: it must then fit three messages and five times the slack.
+// RejoinDelay returns the largest message delay for which a round on demand is long enough if processes that
+// were down take part again. Such a round must have room for three message delays and five times the slack.
 func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
 
-// Late reports whether an act that comes by after its time is too late.
+// Late reports whether an act is too late if it comes the time by after its deadline.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {
@@ -152,16 +146,15 @@ func (w Schedule) slack() parley.Tick {
 	return w.Slack
 }
 
-// Simulated is the schedule of simulated runs: rounds of 1000 ticks, of which
-// messages take at most 900.
+// Simulated is the schedule of simulated runs: rounds of 1000 ticks, in which messages take at most 900
+// ticks.
 var Simulated = Schedule{Delta: 1000}
 
 // Called is the on-demand schedule of simulated runs, in which messages also take at
 // most 900 ticks.
 var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnDemand: true}
 
-// Derive returns p with its deliveries replaced: f is called for each delivery of p, in
-// its place, and makes any deliveries of its own.
+// Derive returns p with other deliveries: instead of each delivery of p, f is called, and f may deliver.
 func Derive(p Protocol, name string, f func(s *parley.Step, from parley.ID, m parley.Msg)) Protocol {
 	d := p
 	d.Name = name
@@ -201,8 +194,8 @@ func (d derived) replaceDeliveries(s *parley.Step, mark int) {
 	}
 }
 
-// Delivered removes the deliveries made since mark from the step and returns them: an
-// outer protocol calls it after a clause of an inner one.
+// Delivered removes from the step the deliveries made since mark, and returns them. An outer protocol calls
+// it after a clause of an inner protocol.
 func Delivered(s *parley.Step, mark int) []parley.Effect {
 	var out []parley.Effect
 	s.Take(mark, func(e *parley.Effect) bool {

@@ -1,31 +1,33 @@
 // Package mux runs many synchronous protocols side by side in one machine.
 //
-// [Rounds] and [OfSources] run them in the same rounds: one schedule, and one frame
-// per peer and round that carries the messages of all parts. A [Pipeline] runs
-// consecutive instances of one protocol, the slots, each begun on demand.
+// [Rounds] and [OfSources] run several protocols, the parts, in the same rounds. The parts share one
+// schedule, and one frame per peer and round carries the messages of all parts. A [Pipeline] runs consecutive
+// instances of one protocol, the slots. Each slot begins on demand.
 //
-// An adapter encodes nothing. It pushes the part's number on the path of each effect
-// of the part, and pops it from each arrival, so that adapters nest in any order.
+// An adapter does not encode messages. It adds the part's number to the path of each effect of the part, and
+// removes it from the path of each arriving message. So adapters nest in any order.
 //
 // # Decisions
 //
 // A process rejoins slots that continue without it. It asks the others for their positions, takes the m+1st
-// greatest answer, listens for the duration of a slot, and takes part after that, never in a slot up to its
-// reserve: the durable number up to which it may have sent. If all rejoin at once, nothing is reported until
-// each process has heard n-1-m others in every slot of three consecutive windows. The reason is that each
-// process takes part only after the last slot in which it may have sent, its floor. Floors differ, and in a
-// slot between two floors more processes may be silent than may be faulty. Motive: unlike the epochs of an
-// order, a source's slots have no agreed end. Cost: a round must have room for three delays instead of two;
-// thousands of empty slots when all rejoin; the sync of a reserve, twice per window, delays the frames of the
-// slots in flight, and a disk that takes longer than a round makes its node late without the node noticing.
+// greatest answer, and listens for the duration of a slot. After that it takes part, but only in slots beyond
+// its reserve. The reserve is a durable slot number: the process may have sent in slots up to it before its
+// restart. If all processes rejoin at once, a process reports nothing until it has received from n-1-m others
+// in every slot of three consecutive windows. The reason is that the reserves of the processes differ. In a
+// slot between two reserves, more than m processes may be silent. Motive: unlike the epochs of an order, the
+// slots of a source have no agreed end. Cost: a round must have room for three delays instead of two. When
+// all processes rejoin, there are thousands of empty slots. The sync of a reserve, twice per window, delays
+// the frames of the slots in flight. If a disk takes longer than a round, its node is late and does not
+// notice that.
 //
 // Before the first slot of a stream a process asks the others whether they are prepared. They answer when
-// their disks hold the first reserve. Motive: nodes begin a stream when its first message arrives, and where a
-// disk took longer than a round the first agreement failed. Cost: a round trip for each node that proposes
-// before it knows of a slot; two rounds if a node is silent, and about ten if more than m are. A node whose disk
-// takes a round longer than those of n-m others misses the first agreement. A disk that takes eight rounds
-// longer than all others is not waited for. A node that rejoins a stream in use, or uses up a reserve, waits
-// for the disk when it sends.
+// their disks hold the first reserve. Motive: a node begins a stream when the first message of the stream
+// arrives. Before this decision, the first agreement failed if a disk took longer than a round. Cost: a round
+// trip for each node that proposes before it knows of a slot; two rounds if a node is silent; about ten
+// rounds if more than m nodes are silent. If the disk of a node takes a round longer than the disks of n-m
+// others, the node misses the first agreement. If a disk takes eight rounds longer than all others, the
+// others do not wait for it. A node that rejoins a stream in use, or uses up a reserve, waits for its disk
+// when it sends.
 package mux
 
 import (
@@ -39,8 +41,8 @@ import (
 	"parley/lockstep"
 )
 
-// Rounds runs the parts side by side, part i at path i. It lasts as long as the
-// longest part; a shorter one is over earlier.
+// Rounds runs the parts side by side, part i at path i. It lasts as long as the longest part; a shorter part
+// is over earlier.
 //
 // A Request goes to every part that has the process among its Proposers: one
 // initial value for all of them. What parts deliver leaves with the part's number
@@ -51,8 +53,8 @@ func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, false)
 }
 
-// OfSources is [Rounds] for n parts of which part i is about process i: renaming the
-// processes permutes the parts.
+// OfSources is [Rounds] for n parts in which part i is about process i. Renaming the processes permutes the
+// parts.
 func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	if len(parts) == 0 || len(parts) != parts[0].N {
 		panic(fmt.Sprintf("mux: %s has %d parts, not one for each process", name, len(parts)))

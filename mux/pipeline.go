@@ -12,25 +12,24 @@ import (
 // its events; the frames of slot k have k in their Value. Opening a slot opens all slots before it,
 // and so does its first frame of round 0 from any process. Slots deliver in their order.
 //
-// Slot k may begin when the duration of a slot and one round more have passed since slot
-// k-window began: by then slot k-window is over at every correct process. So at most
-// window slots are unfinished at a time, whichever process opens them, and at most window
-// begin in that time. The rule uses the time since the beginning, as deadlines do, and not
-// what this process has finished. All correct processes begin a slot within one delay of
-// each other, so by the clock they may also begin the next one within one delay. But a
-// process to which a faulty one sends less may finish slots long after the others. A frame
-// that arrives before its slot may begin is kept, at most window slots ahead; a frame
-// further ahead comes from a faulty process, and is refused.
+// Slot k may begin when the duration of a slot and one round more have passed since slot k-window began: by
+// then slot k-window is over at every correct process. So at most window slots are unfinished at a time,
+// whichever process opens them, and at most window begin in that time. The rule uses the time since the
+// beginning, as deadlines do, and not what this process has finished. All correct processes begin a slot
+// within one delay of each other, so by the clock they may also begin the next one within one delay. But a
+// process that gets fewer frames from a faulty process may finish slots long after the others. A frame that
+// arrives before its slot may begin is kept, at most window slots ahead; a frame further ahead comes from a
+// faulty process, and is refused.
 //
-// Why processes stay together: assume that a slot's beginnings are at most one delay
-// (plus twice the slack, see lockstep) apart. If the first correct process begins slot k
-// at some time, all others have its frame one delay later. By then they may begin slot k
-// too, because they began slot k-window at most that much later than it did.
+// Why processes stay together: assume that a slot's beginnings are at most one delay (plus twice the slack,
+// see lockstep) apart. If the first correct process begins slot k at some time, all others have its frame one
+// delay later. By then they may begin slot k too, because they began slot k-window at most one delay after
+// the first process.
 //
-// A process that abstains in a slot takes part in later ones, but delivers none from that slot
-// on. A process that restarts after a crash takes no part in any slot, because it cannot know
-// which have begun; see [Rejoining] for how it can find out. Protocols with signatures are
-// refused, because a signature from one instance would count in all.
+// A process that abstains in a slot takes part in later slots, but delivers no slot from that one on. A
+// process that restarts after a crash takes no part in any slot, because it cannot know which slots have
+// begun; see [Rejoining] for how it can find out. Protocols with signatures are refused, because a signature
+// from one instance would count in all.
 type Pipeline struct {
 	p             lockstep.Protocol
 	when          lockstep.Schedule
@@ -85,8 +84,8 @@ type SlotHandler interface {
 	// ProposalFor returns what this process proposes in a slot. It is called when the slot begins,
 	// whoever opened it: the value is in the frame of round 0.
 	ProposalFor(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
-	// SlotDone receives what this process's instance of a slot delivered: slot by slot, in
-	// order, without gaps. The pipeline reuses delivered.
+	// SlotDone receives the deliveries of this process's instance of a slot. The slots come in order, without
+	// gaps. The pipeline reuses delivered.
 	SlotDone(s *parley.Step, slot uint64, delivered []parley.Effect)
 }
 
@@ -106,9 +105,8 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	return l
 }
 
-// Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots
-// that are requested. All correct processes must resume within the time that the
-// schedule allows for the frame that opens a slot to reach all.
+// Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots that are requested.
+// All correct processes must resume within the time that the schedule allows for a frame that opens a slot.
 func (l *Pipeline) Pause() { l.paused = true }
 
 // Resume ends a Pause.
@@ -135,9 +133,9 @@ func (l *Pipeline) Paused() bool { return l.paused }
 // its end at any other.
 func (l *Pipeline) Age() parley.Tick { return parley.Tick(l.p.Last+2) * l.when.Delta }
 
-// Missed returns the first slot in which this process abstained, and 0 if there is none. It
-// takes part in later ones, but SlotDone reports none from that one on. For a process that can
-// rejoin it is the first since the last rejoin, and SlotDone omits only the slots that it missed.
+// Missed returns the first slot in which this process abstained, and 0 if there is none. The process takes
+// part in later slots, but SlotDone reports no slot from the missed one on. For a process that can rejoin,
+// Missed returns the first missed slot since the last rejoin, and SlotDone omits only the missed slots.
 func (l *Pipeline) Missed() uint64 { return l.missed }
 
 // Inactive reports whether this process takes no part: after Deactivate, or while it rejoins.
@@ -145,8 +143,8 @@ func (l *Pipeline) Inactive() bool {
 	return l.deactivated || l.participation.currentPhase() != participating
 }
 
-// Waits reports whether the process takes part, or is ready to: a ready process starts when there is
-// something to do.
+// Waits reports whether the process takes part, or is ready to take part. A ready process starts when there
+// is a request.
 func (l *Pipeline) Waits() bool { return !l.deactivated && l.participation.currentPhase() >= ready }
 
 // Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.
@@ -160,8 +158,8 @@ func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
 // Deactivate makes the process take no part from now on, as after a restart.
 func (l *Pipeline) Deactivate() { l.deactivated = true }
 
-// OpenSlot requests that a slot and all before it begin: at once if the window allows.
-// Slot 0 means the next one.
+// OpenSlot requests that a slot and all slots before it begin, at once if the window allows that. Slot 0
+// means the next slot.
 func (l *Pipeline) OpenSlot(s *parley.Step, k uint64) { l.openSlot(s, k, false) }
 
 // openSlot is OpenSlot. If own is true, the slot waits for half a round unless another process requests it.

@@ -8,68 +8,68 @@ import (
 	"parley/lockstep"
 )
 
-// RejoinConfig lets processes of a pipeline rejoin after a crash, or after they have lost
-// touch with the others. It needs messages of the machine's own, and n >= 2m+2: with fewer
-// processes a faulty one can keep a rejoining process out, or choose the time at which it begins.
+// RejoinConfig lets processes of a pipeline rejoin after a crash, or after they have lost touch with the
+// others. The machine must have two kinds of messages for that, and n >= 2m+2. With fewer processes, a faulty
+// process can keep a rejoining process out, or choose the time at which it begins.
 //
-// A process that rejoins counts as one of the m that may be faulty. It must find a slot
-// from which on it takes part, and the time at which that slot may begin. It
-//   - asks the others for their positions, until so much time has passed that all slots in
-//     which it may have sent are over everywhere, and n-1-m others have answered. The m+1st
-//     greatest answer is no greater than what some correct process has begun, and, since
-//     all correct processes have answered by then, no less than what m+1 of them had begun;
-//   - listens for the duration of a slot, and sends nothing. If m+1 processes' frames of round
-//     0 of a slot arrive, a correct process has begun it: that time is recorded as the slot's
-//     beginning. Slots that began before it listened began too long ago to matter;
-//   - takes part in the slots after these. All slots before are over for it.
+// A process that rejoins counts as one of the m faulty processes. It must find a slot from which on it takes
+// part, and the time at which that slot may begin. The process
+//   - asks the others for their positions, until so much time has passed that all slots in which it may have
+//     sent are over everywhere, and n-1-m others have answered. The m+1st greatest answer is at most a slot
+//     that some correct process has begun. All correct processes have answered by then, so it is at least the
+//     slot that m+1 of them had begun;
+//   - listens for the duration of a slot, and sends nothing. If frames of round 0 of a slot arrive from m+1
+//     processes, a correct process has begun the slot, and the rejoining process records this time as the
+//     slot's beginning. Slots that began before it listened began too long ago to matter;
+//   - takes part in the slots after these. All earlier slots are over for it.
 //
-// It never sends in a slot in which it may have sent before: before it sends beyond its
-// reserve, it makes a greater reserve durable, half a window at a time, and its next
-// incarnation continues after that. If the others have not begun that many slots, they begin the
-// missing ones, and it waits. A process without durable state uses the slots that the others report.
-// While a reserve is made durable, messages wait for the disk, and a slow disk makes a process late.
-// So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks
-// for their positions, and neither question nor answer leaves before the sender's disk has the reserve.
+// It never sends in a slot in which it may have sent before. For this it has a reserve, a durable slot
+// number. Before it sends in a slot beyond its reserve, it makes a greater reserve durable, half a window at
+// a time, and its next incarnation continues after that. If the others have not begun that many slots, they
+// begin the missing slots, and it waits. A process without durable state uses the slots that the others
+// report. While a reserve is made durable, messages wait for the disk, and a slow disk makes a process late.
+// So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks for
+// their positions, and a question or an answer leaves only when the sender's disk has the reserve.
 //
-// The time that it records is at most two delays after the first correct beginning, plus three
-// slacks: that of the first process, of another that hears it, and its own. So its slots begin that
-// much later than the first, and rounds must have room for three delays and five times the slack,
-// where otherwise two and four are enough. The delays of several rejoins do not accumulate as long
-// as m+1 correct processes begin within one delay of each other: a process that hears m+1 begin a
-// slot begins it at once, before its own window allows it, because one of them is correct and its
-// window has allowed it. After more than n-2m-1 rejoins the delays could accumulate, if a faulty
-// process opens all slots that windows allow, without a pause. For slots that correct processes
-// open they do not: these leave half a round more between a slot and the one a window later, after
-// which all begin when they hear the first, within one delay.
+// The time that it records is at most two delays and three times the slack after the first correct process
+// began the slot. (The three are the slack of the first process, of a process that receives its frame, and of
+// the rejoining process.) So its slots begin that much later, and rounds must have room for three delays and
+// five times the slack. Without rejoining, two delays and four times the slack are enough. The delays of
+// several rejoins do not accumulate as long as m+1 correct processes begin within one delay of each other: if
+// a process receives from m+1 processes that began a slot, it begins the slot at once, even before its own
+// window allows it, because one of them is correct and the window of that process has allowed it. After more
+// than n-2m-1 rejoins the delays could accumulate, if a faulty process opens all slots that windows allow,
+// without a pause. For slots that correct processes open, the delays do not accumulate. Correct processes
+// leave half a round more between a slot and the slot one window later. After that, all begin within one
+// delay, when they receive from the first.
 //
-// If all rejoin at once, no process is in slots that they could join. All have floors, up to which
-// they may have sent, and the floors differ; in a slot above the floor of one and below that of
-// another, more may be silent than may be faulty. So a process begins after what it knows, and
-// reports no slot in which it takes part until three windows of slots in a row have passed in each
-// of which it heard n-1-m others. That is enough: let k be a slot that it reports, and assume that
-// a correct process has a floor of k or more. That one ran for at most one window of slots before
-// it found out that it was alone; by then another window of slots had begun, and half a window was
-// reserved. Before that it heard n-1-m others, of which, with n > 3m, m are correct. So m+1 correct
-// ones have floors above k minus three windows, and are silent in a slot there, in which our
-// process heard m correct others. These would be 2m+2 correct processes in all, more than there are
-// if n = 3m+1; and if n is greater, the numbers grow alike. These empty slots run when there is
-// something to do and n-1-m others report that they are ready; a ready process begins only what m+1
-// processes open, so that faulty processes do not drive it ahead of the others. A correct process
-// that is missing then counts as faulty.
+// If all processes rejoin at once, no process is in slots that the others could join. Each process has a
+// floor, the slot up to which it may have sent, and the floors differ. In a slot above the floor of one
+// process and below the floor of another, more than m processes may be silent. So a process begins after the
+// last slot that it knows. It reports no slot until it has received from n-1-m others in every slot of three
+// consecutive windows. That is enough: let k be a slot that a process P reports, and assume that a correct
+// process Q has a floor of k or more. Q ran for at most one window of slots before it found out that it was
+// alone. By then another window of slots had begun, and half a window was reserved. Before that Q received
+// from n-1-m others, and with n > 3m at least m of these are correct. So m+1 correct processes have floors
+// above k minus three windows. They are silent in a slot there, in which P received from m correct others.
+// These would be 2m+2 correct processes in all, but there are only 2m+1 if n = 3m+1. If n is greater, both
+// numbers grow by the same amount. These empty slots run when there is a request and n-1-m others report that
+// they are ready. A ready process begins only slots that m+1 processes open, so faulty processes cannot drive
+// it ahead of the others. A correct process that is missing then counts as faulty.
 //
-// A process has lost touch if m+1 others begin slots that are more than a window away, or if
-// it has heard too few in a whole window of slots, or in one slot if Whole is set.
+// A process has lost touch if m+1 others begin slots that are more than a window away. It has also lost touch
+// if it received from too few others in every slot of a window or, if Whole is set, in one slot.
 type RejoinConfig struct {
 	M                            int         // how many processes may be faulty
 	PositionQuery, PositionReply parley.Kind // the messages: see HandlePosition
-	// Whole is for machines that need all slots: a process that misses a slot has lost touch.
+	// Whole is for machines that need all slots: a process that misses a slot must rejoin.
 	Whole bool
 }
 
-// Isolation is implemented by rounds that know whether their process was cut off from the others.
+// Isolation is implemented by Rounds that know whether their process was cut off from the others.
 type Isolation interface {
-	// Isolated reports whether the process was cut off: then perhaps no other process has decided
-	// the same.
+	// Isolated reports whether the process was cut off. If so, perhaps no other process has the same
+	// decision.
 	Isolated() bool
 }
 
@@ -130,8 +130,8 @@ func NewRejoining(
 	return b
 }
 
-// Start must be called from the machine's Start. intact means that a process that finds no
-// earlier record has not taken part before, although it has run.
+// Start must be called from the machine's Start. intact means that a process without an earlier record has
+// not taken part before, although it has run.
 func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
 		b.saveReserve(s, 0)
@@ -151,8 +151,8 @@ func (b *Rejoining) Lose(s *parley.Step) {
 	b.runDue(s)
 }
 
-// Want says that there is something to do. Call it before Settled: before the first slot a
-// process is settled until Want, and then no longer.
+// Want says that the process has a request. Call it before Settled, because before the first slot Settled
+// returns true until Want is called.
 func (b *Rejoining) Want(s *parley.Step) {
 	if b.settled && !b.prepared && b.over == 0 {
 		b.askPrepared(s)
@@ -186,9 +186,9 @@ func (b *rejoinState) In() bool { return b.phase == participating }
 // Speaks reports whether the process may propose in slots that others begin.
 func (b *rejoinState) Speaks() bool { return b.In() && (b.settled || b.preparing) }
 
-// Settled reports whether it may begin slots: n-1-m others take part, too, and have all that they need.
-// Before the first slot this means that they are prepared; if too few are in time, that the
-// process has stopped waiting.
+// Settled reports whether the process may begin slots, because n-1-m others take part, too, and have all that
+// they need. Before the first slot, Settled means that the others are prepared or, if too few are prepared in
+// time, that the process no longer waits for them.
 func (b *rejoinState) Settled() bool { return b.In() && b.settled }
 
 // Base returns the last slot that is not reported. It is over.
@@ -197,7 +197,7 @@ func (b *rejoinState) Base() uint64 { return b.base }
 // Tells reports whether the decision of slot k counts.
 func (b *rejoinState) Tells(k uint64) bool { return b.In() && k > b.base && !b.lost }
 
-// Whole sets whether the machine has what it needs of slots up to Base.
+// Whole sets whether the machine has all that it needs of the slots up to Base.
 func (b *rejoinState) Whole(yes bool) { b.whole = yes }
 
 func (b *rejoinState) stage(known bool) uint64 {

@@ -6,7 +6,8 @@ import (
 	"parley"
 )
 
-// Timeout handles the timer. The timer was set with the question: when it expires, the disk has the reserve.
+// Timeout handles the timer. The timer was set together with the PositionQuery, so when it expires, the disk
+// has the reserve.
 func (b *Rejoining) Timeout(s *parley.Step) {
 	if !b.deactivated && s.Now >= b.due && b.preparing && !b.querySent {
 		b.querySent, b.phaseBegan = true, s.Now
@@ -14,13 +15,13 @@ func (b *Rejoining) Timeout(s *parley.Step) {
 	b.Pipeline.Timeout(s)
 }
 
-// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if there is something
-// to do, and Seq is the floor of the sender: a process that takes part begins the slots missing up to there,
-// as fast as the window allows, which is no more than a faulty process can cause by frames. If it is
-// asked because there is something to do, it also reserves slots before it answers. In a PositionReply,
-// Value is the last slot that has begun there, or may have, and Seq is the stage of the sender: 0 it takes
-// no part and knows no slot, 1 it takes no part, 2 it is ready to continue with others that are ready,
-// 3 it takes part.
+// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if the sender has a
+// request, and Seq is the floor of the sender. A process that takes part then begins the missing slots up to
+// this floor, as fast as the window allows; a faulty process could cause the same by frames. If Value is 1,
+// the process also reserves slots before it answers. In a PositionReply, Value is the last slot that has
+// begun, or may have begun, at the sender, and Seq is the stage of the sender: 0 means that it takes no part
+// and knows no slot, 1 that it takes no part, 2 that it is ready to continue with others that are ready, and
+// 3 that it takes part.
 func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Origin != 0 || len(q.Body) > 0:

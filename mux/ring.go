@@ -112,10 +112,10 @@ type quota struct {
 	limit     int   // of held; 0: no limit
 }
 
-// Bound limits the bytes that are kept of one process's frames of round 0, in all slots that
-// are not over together. Frames beyond the limit are refused, so a correct process must never
-// have that many bytes in flight. A slot counts until it is over everywhere: that is before
-// window more slots can have begun, and at the latest a round after its end.
+// Bound limits the bytes of frames of round 0 that are kept from one process, in all unfinished slots
+// together. Frames beyond the limit are refused, so a correct process must never have that many bytes in
+// flight. A slot counts until it is over everywhere. That is before window more slots can have begun, and at
+// the latest a round after its end.
 func (l *quota) Bound(bytes int) { l.limit = bytes }
 
 // admit reports whether there is room for a process's frame of round 0 in a slot, and counts it.
@@ -170,7 +170,7 @@ func (l *alarm) wake(s *parley.Step, at parley.Tick) {
 	}
 }
 
-// Behind returns how late this process is, at time now, with the earliest thing that is due.
+// Behind returns how late this process is, at time now, with its earliest due event.
 func (l *alarm) Behind(now parley.Tick) parley.Tick { return max(0, now-l.due) }
 
 func (l *alarm) state(v *parley.Vars) {

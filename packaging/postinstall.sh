@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the user that the service runs as. Nothing is started, and no configuration is written.
+# Makes the system user of the service. It does not start the service, and does not write a configuration.
 set -e
 if ! getent passwd parley >/dev/null; then
 	useradd --system --user-group --no-create-home --home-dir /var/lib/parley --shell /usr/sbin/nologin parley

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Leaves the user, /etc/parley and /var/lib/parley in place: the records of a node are worth more than the program.
+# Keeps the user, /etc/parley and /var/lib/parley, because the records of a node must survive the removal of the program.
 set -e
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload

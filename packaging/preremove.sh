@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stops the node if the package is removed, but not if it is upgraded: dpkg says "remove", rpm says 0.
+# Stops the node if the package is removed. An upgrade does not stop it. At a removal, $1 is "remove" (dpkg) or 0 (rpm).
 set -e
 case "$1" in
 remove | 0)

@@ -1,8 +1,8 @@
 package parleytest
 
-// Every calls run once for every sequence of answers to its choices, in lexicographic order, and returns
-// the number of calls. A run must call choose for each of its choices, in an order that depends only on the
-// answers: a behavior whose Choose calls choose(n) then enumerates all adversaries.
+// Every calls run once for every sequence of answers to its choices, in lexicographic order, and returns the
+// number of calls. A run must call choose for each of its choices, in an order that depends only on the
+// answers. So Every enumerates all adversaries if the Choose of a behavior calls choose(n).
 func Every(run func(choose func(n int) int)) int {
 	var digits, sizes []int
 	for runs := 1; ; runs++ {

@@ -62,7 +62,8 @@ func Explored(t *testing.T, systems []System) {
 	}
 }
 
-// Casts returns one root in which "0a" requests process 0 to broadcast a to all. No process lies.
+// Casts returns one root with a request for each argument: "0a" requests process 0 to broadcast a to all. No
+// process lies.
 func Casts(asked ...string) []explore.Root {
 	var r explore.Root
 	for _, a := range asked {
@@ -71,8 +72,8 @@ func Casts(asked ...string) []explore.Root {
 	return []explore.Root{r}
 }
 
-// Proposals returns one root for each string: "abb" is the proposals of processes 0, 1 and 2, one letter
-// each.
+// Proposals returns one root for each string. The letters of a string are the proposals of processes 0, 1 and
+// so on: with "abb", process 0 proposes a, and processes 1 and 2 propose b.
 func Proposals(each ...string) []explore.Root {
 	var out []explore.Root
 	for _, values := range each {
@@ -87,7 +88,7 @@ func Proposals(each ...string) []explore.Root {
 }
 
 // Liars returns each of the runs with each set of m of n processes lying in any way. Requests to liars make
-// no difference: of runs that differ only in them it returns one.
+// no difference. So if runs differ only in requests to liars, Liars returns only one of them.
 func Liars(n, m int, runs []explore.Root) []explore.Root {
 	var out []explore.Root
 	for set := range 1 << n {

@@ -7,16 +7,15 @@ import (
 	"parley/sim"
 )
 
-// Panics returns whether f panics.
+// Panics reports whether f panics.
 func Panics(f func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	f()
 	return false
 }
 
-// Judge fails t with a fatal error if the run s breaks a promise that holds under its conditions. It
-// returns the names of the properties that do not hold, promised or not. what identifies the run in
-// failures.
+// Judge fails t with a fatal error if the run s breaks a promise that holds under the run's conditions. It
+// returns the names of the properties that do not hold, promised or not. what identifies the run in failures.
 func Judge(t testing.TB, p parley.Protocol, s *sim.Sim, what any) (broken []string) {
 	t.Helper()
 	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {

@@ -1,14 +1,19 @@
-// Package parleytest tests any protocol without code of its own. It checks that the protocol keeps its
-// promises in seeded runs with as many faults as it tolerates, that something breaks beyond its bound, that
-// a run is repeatable and its machines can be saved and loaded within it, that processes survive a crash at
-// any step, that no fault of networks, clocks and processes breaks a promise, that no message from a liar
-// stops a process, and that the number of messages is as its theorem says. It also works for protocols of
-// other modules:
+// Package parleytest tests any protocol; the protocol needs no test code of its own. The suite checks that
+//
+//   - the protocol keeps its promises in seeded runs with as many faults as it tolerates;
+//   - a property breaks beyond its bound;
+//   - a run is repeatable, and its machines can be saved and loaded during the run;
+//   - processes survive a crash at any step;
+//   - faults of networks, clocks and processes break no promise;
+//   - messages of a liar stop no process;
+//   - the number of messages is as the protocol's theorem says.
+//
+// It also works for protocols of other modules:
 //
 //	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }
 //	func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, mine.New(mine.Config{N: 4, M: 1})) }
 //
-// The declarations of the protocol decide what is checked: its fault model, N and M, Properties and
+// The fields of the [parley.Protocol] determine what is checked: its fault model, N and M, Properties and
 // Promises, Bound, Cost and Size, Lies and Rename. Every failure names the seed and the faulty processes of
 // the run.
 package parleytest
@@ -23,7 +28,8 @@ import (
 	"parley/sim"
 )
 
-// Options are what a protocol does not declare itself. The zero value suits most protocols.
+// Options describe properties of a protocol that the protocol does not declare itself. The zero value suits
+// most protocols.
 type Options struct {
 	// Seeds is the number of seeded runs with faults; 0 means 300, or 60 with -short. Other checks use a
 	// fraction of it.
@@ -38,25 +44,25 @@ type Options struct {
 	// protocol needs them, and Until for a protocol that does not end by itself; 0 means its Span. A run
 	// that uses up its Steps fails; 0 means 1<<18 + n*n*n. The suite fills in the rest.
 	Sim sim.Options
-	// Recovers declares that a process that restarts from its log is as good as one that never crashed.
-	// Otherwise it counts as faulty for the whole run.
+	// Recovers declares that a process that restarts from its log keeps all promises, like a process that
+	// never crashed. Otherwise a restarted process counts as faulty for the whole run.
 	Recovers bool
-	// NeverBack declares that crashed processes do not restart. Otherwise a process that restarts with
-	// nothing but its log, even an empty one, must do no harm.
+	// NeverBack declares that crashed processes do not restart. Otherwise a process that restarts with only
+	// its log, even an empty log, must break no promise.
 	NeverBack bool
-	// LogKeepsMore, if not empty, is the reason why a process that restarts from its records may know more
-	// than its durable variables had.
+	// LogKeepsMore, if not empty, is the reason why a process that restarts from its log records may know
+	// more than its durable variables contained.
 	LogKeepsMore string
-	// Beyond are systems in which some property must break that the protocol under test promises. By
-	// default the suite makes the protocol again, by its Flags, with the largest number of processes that
-	// its Bound refuses; if it cannot, set Beyond.
+	// Beyond are systems in which some property that the protocol promises must break. By default the suite
+	// makes the protocol again, by its Flags, with the largest number of processes that its Bound refuses. If
+	// the suite cannot do that, set Beyond.
 	Beyond []Beyond
 	// NothingBeyond, if not empty, is the reason why nothing breaks beyond the bound.
 	NothingBeyond string
 }
 
-// Beyond is a protocol with more faulty processes than it tolerates, or under conditions in which it
-// promises nothing.
+// Beyond is a system in which a property must break: a protocol with more faulty processes than it tolerates,
+// or under conditions in which it promises nothing.
 type Beyond struct {
 	Protocol parley.Protocol
 	Faulty   int

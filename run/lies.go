@@ -6,9 +6,10 @@ import (
 	"parley"
 )
 
-// Lying adds simple lies to an asynchronous protocol for crashes or omissions, which defines none, so that a liar
-// in it really lies: it changes a field of a message, sends it twice, or does not send it. Such a protocol
-// promises nothing against lies, and these lies show why. Lying returns any other protocol unchanged.
+// Lying adds simple lies to an asynchronous protocol that tolerates only crashes or omissions, and so defines
+// no lies. A faulty process can then change a field of a message, send the message twice, or not send it.
+// Such a protocol promises nothing against lies, and these lies show why. Lying returns any other protocol
+// unchanged.
 func Lying(p parley.Protocol) parley.Protocol {
 	if p.Timing == parley.Synchronous || p.Faults >= parley.SignedByzantineFaults {
 		return p

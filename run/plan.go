@@ -12,11 +12,11 @@ import (
 	"parley/sim"
 )
 
-// Plan holds the events of a run apart from lies: the requests and their times, what links lose, delay and
-// duplicate, which processes crash and restart, and which clocks are wrong. It may leave some of that to be
+// Plan holds the events of a run except lies: the requests and their times, the faults of links, the crashes
+// and restarts of processes, and the wrong clocks. Workload and Random may leave some of the events to be
 // drawn from a seed. Times are ticks of virtual time.
 type Plan struct {
-	// Tick is the length of a tick, for reading times with a unit. 0 means a nanosecond.
+	// Tick is the length of a tick, which converts times with a unit into ticks. 0 means a nanosecond.
 	Tick        time.Duration
 	Delay       sim.Delay
 	FIFO        bool
@@ -37,27 +37,28 @@ type Plan struct {
 	Random   Random
 }
 
-// Workload says how many broadcasts are drawn, from which processes, to which, and within what time.
+// Workload says how many broadcasts are drawn, their senders and receivers, and the time within which they
+// are requested.
 type Workload struct {
 	Broadcasts int         // the constant Few if a scenario omits it
 	From       parley.Set  // empty: all processes
-	Named      bool        // each broadcast goes to a random set of processes, its sender included
+	Named      bool        // each broadcast goes to a random set of processes, which includes its sender
 	Within     parley.Tick // 0: the constant Soon
 }
 
 // Random is the number of drawn faults of each kind. The processes, the links, and the times before Within are
 // drawn too.
 type Random struct {
-	Crashes    int // for good, in the middle of a step
+	Crashes    int // in the middle of a step; the process does not restart
 	Restarts   int // crashes of processes that restart with their durable state
 	LostDisks  int // crashes of processes that restart without it
-	Partitions int // of the network into two parts
-	OneWay     int // cuts of what one process sends, or of what it receives
+	Partitions int // cuts of the network into two parts
+	OneWay     int // one process is cut off, but only in sending or only in receiving
 	Slow       int // processes whose links are slow
 	Lossy      int // processes whose links lose a third of the messages
 	Pauses     int
 	Suspicions int         // false suspicions
-	Drift      int         // most clock drift, in parts per million
+	Drift      int         // greatest clock drift, in parts per million
 	Within     parley.Tick // 0: the constant Within
 	Last       parley.Tick // longest duration of a temporary fault; 0: the constant Last
 	// Spared processes do not crash, pause or suspect, and their links are neither slow nor one-way. A
@@ -72,10 +73,11 @@ const (
 	Soon   parley.Tick = 2000 // drawn broadcasts are requested at this tick at the latest
 )
 
-// Few is the default number of broadcasts in a single run, whose report is read.
+// Few is the default number of broadcasts in a single run. It is small because a person reads the report of
+// the run.
 const Few = 3
 
-// Draw returns the plan with everything drawn.
+// Draw returns the plan with all open events drawn from the seed.
 func (p Plan) Draw(proto parley.Protocol, seed uint64) Plan {
 	d := drawer{rand.New(rand.NewPCG(seed, 0x5ce4a710)), proto.N, p.Random}
 	p.Requests = append(slices.Clone(p.Requests), d.workload(p.Workload, len(p.Requests), proto.Samples)...)

@@ -1,8 +1,9 @@
-// Package run simulates runs of protocols and judges them: one run, a sweep over many seeds, and the smallest
-// run that still breaks the same promise.
+// Package run simulates runs of protocols and judges them. It makes one run, sweeps over many seeds, and
+// shrinks a run that breaks a promise.
 //
 // A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the
-// events, and the seed from which the rest is drawn. The same Spec makes the same run, to the last event:
+// events, and the seed. Everything that the Spec leaves open is drawn from the seed. The same Spec makes the
+// same run, event by event:
 //
 //	result, err := run.Spec{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
@@ -14,7 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds, and [Minimize] shrinks a run that breaks a promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] shrinks a run to the smallest run that still breaks the
+// same promise.
 package run
 
 import (
@@ -28,7 +30,7 @@ import (
 	"parley/trace"
 )
 
-// Spec specifies a run. Zero values of all fields but Protocol specify a run without faults.
+// Spec specifies a run. If only Protocol is set, the run has no faults.
 type Spec struct {
 	Protocol parley.Protocol
 	// Faulty holds the behavior of each faulty process, except those that crash by the Plan.
@@ -36,7 +38,7 @@ type Spec struct {
 	// Values are the initial values of the processes in Protocol.Proposers; a process without
 	// one proposes an empty value. A proposal in Plan.Requests replaces the value.
 	Values map[parley.ID][]byte
-	// Seed is the source of delays, coins, lies and everything that Plan leaves open.
+	// Seed determines delays, random choices, lies and everything that Plan leaves open.
 	Seed uint64
 	// Sign makes the signatures of a run from its seed. nil means sim.Ideal.
 	Sign func(seed uint64) sim.Signer
@@ -45,7 +47,7 @@ type Spec struct {
 	Name func(parley.ID) string
 }
 
-// Draw returns the spec with a drawn plan.
+// Draw returns the spec with all open events of its plan drawn from the seed.
 func (s Spec) Draw() Spec {
 	s.Plan = s.Plan.Draw(s.Protocol, s.Seed)
 	return s
@@ -81,8 +83,8 @@ func (s Spec) Liars() parley.Set {
 	return who
 }
 
-// Down returns the processes that nothing is promised to: the faulty ones, and those that crash for good by a
-// drawn plan.
+// Down returns the processes to which nothing is promised: the faulty processes, and the processes that crash
+// for good in the drawn plan.
 func (s Spec) Down() parley.Set {
 	all := s.Liars()
 	for _, c := range s.Plan.Crashes {
@@ -102,8 +104,8 @@ func (s Spec) Header(facts trace.Facts) trace.Header {
 	}
 }
 
-// Check returns what is wrong with the spec, or nil: a process that the protocol does not have, or a behavior
-// that has no meaning in the protocol.
+// Check returns an error if the spec names a process that the protocol does not have, or a behavior that has
+// no meaning in the protocol.
 func (s Spec) Check() error {
 	// order: any error will do
 	for id, how := range s.Faulty {
@@ -124,7 +126,7 @@ func (s Spec) Check() error {
 type Result struct {
 	Spec    Spec // drawn
 	Log     *trace.Log
-	Facts   trace.Facts // what no event of the log shows
+	Facts   trace.Facts // facts that no event of the log shows
 	History *parley.History
 	machine func(parley.ID) parley.Machine
 }

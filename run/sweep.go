@@ -33,8 +33,8 @@ type Trial struct {
 	Panicked string // the panic of a machine
 }
 
-// Try simulates the run in memory, which can be reused for many runs. If a machine of the protocol panics, the
-// trial records that.
+// Try simulates the run in the given memory, which can be reused for many runs. If a machine of the protocol
+// panics, the trial records that.
 func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	t.Seed = s.Seed
 	defer func() {
@@ -105,10 +105,10 @@ type SweepReport struct {
 	Breaches   []Breach          // in the order of the seeds
 }
 
-// Sweep runs a spec once with each seed and counts the results. It stops at the first breach, unless
-// SweepOptions.All is set, and when ctx ends; the report then covers the completed runs. Sweep takes seeds in
-// batches, so that its result does not depend on which worker is fast. It returns an error if the spec is
-// invalid.
+// Sweep runs a spec once with each seed and counts the results. It stops when ctx ends. If SweepOptions.All
+// is not set, it also stops at the first broken promise. The report then covers the completed runs. Sweep
+// takes seeds in batches, so that its result does not depend on the speed of the workers. It returns an error
+// if the spec is invalid.
 func Sweep(ctx context.Context, s Spec, seeds iter.Seq[uint64], o SweepOptions) (SweepReport, error) {
 	r := SweepReport{Faults: make(map[string]uint64), Properties: make(map[string]*Tally)}
 	if err := s.Check(); err != nil {
@@ -206,10 +206,9 @@ func (r *SweepReport) tally(property string) *Tally {
 	return t
 }
 
-// Minimize shrinks a run that breaks a promise: it removes everything that the failure does not need from the
-// events, the requests and the faulty processes. A run with fewer faults may need another seed; Minimize tries
-// eight. If ctx ends, it returns the smallest run found so far. ok is false if the run does not break the
-// promise at all.
+// Minimize shrinks a run that breaks a promise: it removes all events, requests and faulty processes that the
+// failure does not need. A run with fewer faults may need another seed; Minimize tries eight seeds. If ctx
+// ends, it returns the smallest run found so far. If the run s does not break the promise, ok is false.
 func Minimize(ctx context.Context, s Spec, property string) (least Spec, ok bool) {
 	memory := new(sim.Sim)
 	least = s.Draw()

@@ -1,12 +1,11 @@
-// Package seq runs one synchronous protocol after another: the rounds of A, then
-// those of B on A's result.
+// Package seq runs one synchronous protocol after another: first the rounds of protocol A, and then the
+// rounds of protocol B, with A's result as input.
 //
-// No message carries a tag, because the round determines the protocol. B counts its
-// rounds from 0: in what B sends, the round in Seq is B's own, and it stays so on the
-// link, where the frame holds the round of the whole. Only the copy that a process keeps
-// of its own message (Step.Keep) leaves B without a frame. Hosts know its round only from
-// its Seq, so Seq is changed to the round of the whole when the copy leaves, and again to
-// B's round before B explains or counts it.
+// No message carries a tag, because the round determines the protocol. B counts its rounds from 0, and its
+// messages contain this number in Seq. On a link, the frame around a message holds the number of the round in
+// the whole sequence. Only the copy that a process keeps of its own message (Step.Keep) has no frame, so
+// hosts know its round only from its Seq. So the adapter changes Seq to the round of the whole sequence when
+// B keeps a copy, and back to B's round before B explains or counts the copy.
 package seq
 
 import (
@@ -18,10 +17,10 @@ import (
 	"parley/lockstep"
 )
 
-// Of runs a, then b. What a process decides in a, its Deliver of kind Decide, is
-// its Request of kind Propose to b; if it decides several times, b decides which one counts. All
-// other deliveries of a, and the deliveries of b, go up. A Request from above goes to
-// a. The caller sets the properties and promises.
+// Of runs a, then b. A process's decision in a, its Deliver of kind Decide, becomes its Request of kind
+// Propose to b. If it decides several times in a, b determines which decision counts. All other deliveries of
+// a, and the deliveries of b, go up. A Request from above goes to a. The caller sets the properties and
+// promises.
 func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 	if a.N != b.N {
 		panic(fmt.Sprintf("seq: %s is of a for %d and of b for %d processes", name, a.N, b.N))

@@ -10,26 +10,27 @@ import (
 )
 
 // Clock says how wrong a process's clock is: at the true time t it shows Offset + t + t*Drift/1,000,000,
-// rounded down. Timers of the process run on it, and its machine sees no other time. Traces and histories use
-// true time.
+// rounded down. The process's timers run on this clock, and its machine sees no other time. Traces and
+// histories use true time.
 type Clock struct {
 	At     parley.ID
 	Offset parley.Tick // ticks ahead of the true time, at time 0
-	Drift  int64       // parts per million that it is fast, or slow if negative
+	Drift  int64       // parts per million by which the clock is fast, or slow if negative
 }
 
-// Pause stops process At for For ticks, from tick From on: it does nothing during the pause. At its end, the
-// process gets what has arrived and which timers have expired, at once and in that order. A pause at time 0
-// begins after Start and the requests of that time. A process that crashes in a pause loses what waits, and is
-// not paused after its restart. A process that is down at the time From is not paused.
+// Pause stops process At for For ticks, from tick From on. The process does nothing during the pause. At the
+// end of the pause it gets all messages that have arrived, and then all timers that have expired. A pause at
+// time 0 begins after Start and the requests of that time. If a process crashes in a pause, the waiting
+// messages and timers are lost, and the process is not paused after its restart. A process that is down at
+// the time From is not paused.
 type Pause struct {
 	At        parley.ID
 	From, For parley.Tick
 }
 
-// Crash stops a process in the middle of a step, after the first Effects effects of that step. Records become
-// durable before anything else happens, so a crash with Effects 0 comes before durability. A send to all is
-// one effect for each receiver.
+// Crash stops a process in the middle of a step, after the first Effects effects of that step. The records of
+// a step become durable before its other effects, so with Effects 0 the records of the step are lost. A send
+// to all is one effect for each receiver.
 //
 // Either Step or When sets the time:
 //   - Step: the process stops in its step of that number, counted from 1, across restarts.
@@ -37,8 +38,9 @@ type Pause struct {
 //   - When, with Effects > 0: it stops in the first step from the tick When on that has effects, or at the tick
 //     When+Patience if there is none.
 //
-// If both are 0, the time is tick 0, where the first step of a process is its start: with Effects 0 it never does
-// anything. A process that is down at the time When does not crash again, and if Back is 0 it does not restart.
+// If both are 0, the process crashes at tick 0. Its first step is its start, so with Effects 0 it never does
+// anything. A process that is down at the time When does not crash again, and if Back is 0 it does not
+// restart.
 type Crash struct {
 	At      parley.ID
 	Step    int
@@ -50,8 +52,8 @@ type Crash struct {
 	LostDisk bool
 }
 
-// Patience is how long, in ticks, a crash with Effects > 0 waits from Crash.When on for a step with effects. If
-// there is none in that time, the process crashes anyway.
+// Patience is how long, in ticks from Crash.When on, a crash with Effects > 0 waits for a step with effects.
+// If there is no such step, the process crashes at the end of that time.
 const Patience parley.Tick = 1000
 
 // million is the unit of drifts: parts per million.
@@ -104,8 +106,8 @@ func (s *Sim) plan() {
 // Clock returns the time on the clock of a process.
 func (s *Sim) Clock(id parley.ID) parley.Tick { return s.procs[id].clock.Shows(s.now) }
 
-// Shows returns what the clock shows at a true time, or the greatest Tick if the result would exceed it.
-// Before time 0 the clock does not drift.
+// Shows returns the time that the clock shows at the true time t, or the greatest Tick if the result would
+// exceed it. Before time 0 the clock does not drift.
 func (c *Clock) Shows(t parley.Tick) parley.Tick {
 	if t < 0 {
 		return t + c.Offset
@@ -264,15 +266,16 @@ func (s *Sim) suspect(at, of parley.ID) {
 	s.do(at, 0, func(mc parley.Machine) { mc.Receive(&s.step, at, m) })
 }
 
-// RunConditions returns the conditions of the run so far, for [parley.Judge]: what happened, not what the options
-// permitted. Call it when the run is over. Restarts, lost disks, pauses, and wrong clocks of processes in
-// History.Faulty are left out, because these processes may do anything. A process that is in History.Faulty only
-// because it crashed for good was correct until then: its earlier faults count.
+// RunConditions returns the conditions of the run so far, for [parley.Judge]: the faults that happened, not
+// the faults that the options allowed. Call it when the run is over. Restarts, lost disks, pauses, and wrong
+// clocks of processes in History.Faulty do not count, because these processes may do anything. There is one
+// exception: a process that is in History.Faulty only because it crashed for good was correct until then, so
+// its earlier faults count.
 func (s *Sim) RunConditions() parley.RunConditions {
 	return s.Facts().RunConditions(s.opt.Protocol, &s.History)
 }
 
-// Facts returns what no event of the run so far shows, for the header of its trace.
+// Facts returns facts about the run so far that no event shows, for the header of its trace.
 func (s *Sim) Facts() trace.Facts {
 	p := s.opt.Protocol
 	a := trace.Facts{Over: s.History.Over}

@@ -10,20 +10,20 @@ import (
 	"parley/trace"
 )
 
-// Link is a rule for some links during some time. It applies to messages by the time at which they are sent: a
-// message in flight when a partition begins arrives. Of several rules that match a message, the last one
-// decides everything. If none matches, Delay, Loss and Twice of Options apply.
+// Link is a rule for some links during some time. The time at which a message is sent determines whether a
+// rule applies. So a message that is in flight when a partition begins still arrives. If several rules match
+// a message, only the last one applies. If none matches, Delay, Loss and Twice of Options apply.
 type Link struct {
-	// From and To are the ends: messages of any process of From to any of To. The empty set means every
-	// process. To cut a network into two parts in one direction only, set both.
+	// From and To are the ends: the rule applies to messages from any process in From to any process in To.
+	// The empty set means every process. To cut a network into two parts in one direction only, set both.
 	From, To parley.Set
-	// Since is the first tick at which the rule holds. Until is the first tick at which it no longer holds; 0
-	// means that it holds forever.
+	// Since is the first tick at which the rule applies. Until is the first tick at which the rule no longer
+	// applies; 0 means that it applies forever.
 	Since, Until parley.Tick
 	// Delay bounds the delays, in ticks. The zero value means Options.Delay.
 	Delay Delay
 	// Loss and Twice are the probabilities, 0 to 1, that a message is lost or arrives twice. With Loss 1 the
-	// ends are disconnected: such messages count as cut.
+	// ends are disconnected, and the lost messages count as cut.
 	Loss, Twice float64
 }
 
@@ -71,7 +71,7 @@ func (w *Weather) Rule(from, to parley.ID, now parley.Tick) (rule Link) {
 	return rule
 }
 
-// Edge reports whether there is a link between two processes at all.
+// Edge reports whether the graph has a link between two processes.
 func (w *Weather) Edge(from, to parley.ID) bool { return len(w.Graph) == 0 || w.Graph[from].Has(to) }
 
 // Works reports whether a message sent at the time now can arrive.

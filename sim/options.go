@@ -21,23 +21,23 @@ type Options struct {
 	Delay Delay
 	// Loss and Twice are the probabilities, 0 to 1, that a link loses or duplicates a message.
 	Loss, Twice float64
-	// FIFO makes each link deliver in the order of sending. Such links duplicate nothing, whatever Twice is,
-	// here or in a rule; they may lose.
+	// FIFO makes each link deliver in the order of sending. Such links may lose messages, but duplicate none,
+	// even if Twice is set here or in a rule.
 	FIFO bool
 	// Links are rules for some links and times: slow links, lossy links, partitions.
 	Links []Link
-	// Graph holds for each process the set of processes that it has a link to. Messages to others are lost,
-	// and counted separately. Empty means that every process has a link to every other.
+	// Graph holds for each process the set of processes to which it has a link. Messages to other processes
+	// are lost, and counted separately. An empty Graph means that every process has a link to every other.
 	Graph []parley.Set
-	// Heal is the tick from which on links have no faults: no loss, no duplication, no rule. What a slow link
-	// still holds arrives at most Delay.Most later. 0 means never.
+	// Heal is a tick. From then on links have no faults: no loss, no duplication, no rule. Messages that are
+	// then still in flight on a slow link arrive at most Delay.Most later. 0 means never.
 	Heal parley.Tick
 	// Suspicions are delivered to processes as by a detector beneath them.
 	Suspicions []Suspicion
 	// Detect, if not 0, turns on a failure detector that is never wrong. Every process that is up gets a
-	// Suspicion of a crashed process Detect ticks after the crash, or later if messages of the crashed process
-	// to it are still in flight then. A process that has restarted by then is not suspected. A process that
-	// restarts gets Suspicions of those that are down, with the same delay.
+	// Suspicion of a crashed process Detect ticks after the crash, or later if messages of the crashed
+	// process to it are still in flight. If the crashed process has restarted by then, it is not suspected. A
+	// process that restarts gets Suspicions of all processes that are down, with the same delay.
 	Detect parley.Tick
 	// Clocks are the clocks that do not show true time.
 	Clocks []Clock
@@ -45,24 +45,24 @@ type Options struct {
 
 	Requests []Request
 	// More, if not nil, returns further requests one by one, in order of time, until it returns false. So a
-	// long run needs no long list. The simulator calls it for the next request when the last one is due.
+	// long run needs no long list. When a request is due, the simulator calls More for the next one.
 	More    func() (Request, bool)
 	Crashes []Crash
-	// Until ends the run at a time. With 0 the run continues while anything is due. What would be due at or
-	// after the greatest Tick never happens.
+	// Until is the time at which the run ends. With 0 the run continues while anything is due. Events that
+	// would be due at or after the greatest Tick never happen.
 	Until parley.Tick
-	// Steps stops a run after that many clauses, if it has not ended before: see Stats.OutOfSteps. 0 means
-	// 1<<40.
+	// Steps is the largest number of clauses in a run. A run with more is stopped: see Stats.OutOfSteps. 0
+	// means 1<<40.
 	Steps uint64
 
-	// Promised is what the protocol may assume of links and clocks. The zero value means what the protocol
-	// relies on. If its Delay is 0, it means Options.Delay.Most; Options.Links are ignored. Anything worse
-	// appears in the conditions of the run.
+	// Promised says what the protocol may assume about links and clocks. The zero value means
+	// Protocol.Relies. If Promised.Delay is 0, it means Options.Delay.Most; the delays in Options.Links do
+	// not matter for that. Anything worse appears in the conditions of the run.
 	Promised parley.ModelAssumptions
 
 	Signer Signer     // nil: Ideal(Seed)
 	Log    *trace.Log // nil: no trace
-	// Measure counts what is sent, by the protocol's Size.
+	// Measure counts the traffic that is sent, by the protocol's Size.
 	Measure bool
 	// Observe, if not nil, is called for each request, delivery, indication and restart as it happens, with
 	// trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The lists of the History then stay empty,
@@ -108,12 +108,14 @@ type Stats struct {
 	Restarts   uint64
 	LostDisks  uint64 // restarts without the durable state
 	Pauses     uint64
-	// Suspicions counts those that processes were notified of or indicated. FalseSuspicions counts those by a
-	// process outside the coalition, about a correct process that was up.
+	// Suspicions counts the suspicions of which processes were notified, or that they indicated.
+	// FalseSuspicions counts suspicions by a process outside the coalition about a correct process that was
+	// up.
 	Suspicions, FalseSuspicions uint64
 	Refused                     map[string]uint64 // input that machines refused, by reason
-	// FromFaulty counts the messages of faulty processes that correct ones received. RefusedFaulty counts
-	// those that were refused at least in part, at most one for each sender and step.
+	// FromFaulty counts the messages of faulty processes that correct processes received. RefusedFaulty
+	// counts the messages among them that were refused at least in part, at most one for each sender and
+	// step.
 	FromFaulty, RefusedFaulty uint64
 	// Sent holds the traffic of correct processes by round, in the protocol's own measure.
 	Sent []parley.Traffic
@@ -154,8 +156,8 @@ func checked(opt Options) Options {
 	return opt
 }
 
-// WrongClock reports whether a clock is further off, or drifts more, than Promised, except the clocks of
-// processes in free.
+// WrongClock reports whether a clock has a greater offset or drift than Promised allows. The clocks of
+// processes in free do not count.
 func (o *Options) WrongClock(free parley.Set) bool {
 	off := func(x, bound int64) bool { return x > bound || x < -bound }
 	return slices.ContainsFunc(o.Clocks, func(c Clock) bool {

@@ -9,19 +9,48 @@ import (
 	"parley/trace"
 )
 
-// Replay repeats the steps of the correct processes of a trace, from whatever host: fresh machines get the
-// inputs in the trace, and must have the effects in the trace.
+// Replay repeats the steps of the correct processes of a trace from any host. Fresh machines get the inputs
+// in the trace, and must request the effects in the trace.
 type Replay struct {
 	Protocol parley.Protocol
 	Faulty   parley.Set // their events are taken from the trace
 	Signer   Signer
-	Clocks   []Clock // those that do not show true time
+	Clocks   []Clock // the clocks that do not show true time
 	Stepped  bool    // as in [trace.Facts]
 }
 
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
-// is about the first event that does not follow from the earlier ones.
+// is about the first event that does not follow from the events before it.
 func (r Replay) Run(events []trace.Event) (steps int, err error) {
+	return r.replayer().run(events)
+}
+
+// Variables replays the events of a trace up to the end of the step in which the given number of events is reached. It
+// returns the variables of each process as its machine shows them then: nil for a process that is down, not started, or
+// faulty.
+func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, error) {
+	upTo = min(upTo, len(events))
+	for upTo > 0 && upTo < len(events) && IsEffect(events[upTo].Op) {
+		upTo++
+	}
+	p := r.replayer()
+	_, err := p.run(events[:upTo])
+	all := make([][]parley.Variable, len(p.procs))
+	for i := range p.procs {
+		q := &p.procs[i]
+		if q.machine == nil {
+			continue
+		}
+		now := q.clock.Shows(events[upTo-1].Time)
+		if p.Stepped {
+			now = q.own
+		}
+		all[i] = parley.Show(q.machine, now)
+	}
+	return all, err
+}
+
+func (r Replay) replayer() *replayer {
 	if r.Signer == nil {
 		r.Signer = Ideal(1)
 	}
@@ -29,9 +58,14 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	for _, c := range r.Clocks {
 		p.procs[c.At].clock = c
 	}
+	return p
+}
+
+// run replays events.
+func (p *replayer) run(events []trace.Event) (steps int, err error) {
 	for len(events) > 0 {
 		e, rest := &events[0], events[1:]
-		n := slices.IndexFunc(rest, func(e trace.Event) bool { return !isEffect(e.Op) })
+		n := slices.IndexFunc(rest, func(e trace.Event) bool { return !IsEffect(e.Op) })
 		if n < 0 {
 			n = len(rest)
 		}
@@ -39,9 +73,9 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 		switch {
 		case int(e.At) >= len(p.procs):
 			return steps, fmt.Errorf("event %d: there is no process %d", e.ID, e.At)
-		case r.Faulty.Has(e.At) || e.Op == trace.Lose || e.Op == trace.Refuse:
+		case p.Faulty.Has(e.At) || e.Op == trace.Lose || e.Op == trace.Refuse:
 			continue
-		case isEffect(e.Op):
+		case IsEffect(e.Op):
 			return steps, fmt.Errorf("event %d: process %d does this in no step", e.ID, e.At)
 		}
 		crashes := len(events) > 0 && events[0].Op == trace.Crash && events[0].At == e.At
@@ -56,9 +90,9 @@ func (r Replay) Run(events []trace.Event) (steps int, err error) {
 	return steps, nil
 }
 
-// isEffect reports whether an event is an effect of a step, or may stand among those: a link may lose a
+// IsEffect reports whether an event is an effect of a step, or may stand among those: a link may lose a
 // message when it is sent.
-func isEffect(op trace.Op) bool {
+func IsEffect(op trace.Op) bool {
 	switch op {
 	case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Refuse, trace.Lose:
 		return true

@@ -120,11 +120,11 @@ func (g *seating) coalition() *faulty.Coalition {
 	return faulty.New(g.opt.Protocol, rush, g.opt.Faulty)
 }
 
-// Machine returns the machine that process id is part of.
+// Machine returns the machine that runs process id.
 func (g *seating) Machine(id parley.ID) parley.Machine { return g.procs[id].seat.Machine }
 
-// Durable returns what a process would restart with after a crash: the durable state from Compact, or nil if
-// it was never called, and the later records.
+// Durable returns the data with which a process would restart after a crash: the durable state of the last
+// Compact, or nil if there was none, and the records since then.
 func (g *seating) Durable(id parley.ID) (state []byte, log []parley.Record) {
 	return g.procs[id].state, g.procs[id].log
 }

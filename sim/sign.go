@@ -16,9 +16,9 @@ type Signer interface {
 	Verify(id parley.ID, b, sig []byte) bool
 }
 
-// Ideal returns a signer whose signatures are keyed hashes of 8 bytes. They are as fast as a hash, and as good
-// as real ones against programs that do not search for keys. They have no state, so branches of an exploration
-// are independent.
+// Ideal returns a signer whose signatures are keyed hashes of 8 bytes. They are as fast as a hash, and as
+// secure as real signatures against programs that do not search for keys. They have no state, so branches of
+// an exploration are independent.
 func Ideal(seed uint64) Signer { return ideal(seed) }
 
 type ideal uint64

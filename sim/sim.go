@@ -1,7 +1,7 @@
 // Package sim runs the machines of a protocol on one thread, in virtual time, from one seed. The same options
 // give the same run, event by event.
 //
-// A run of four processes, of which process 2 is faulty:
+// A run of four processes, in which process 2 is faulty:
 //
 //	s := sim.Run(sim.Options{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("retreat")}, lockstep.Simulated),
@@ -51,8 +51,8 @@ type refused struct {
 	from parley.Set
 }
 
-// New sets up a run. It panics if the protocol or the options are invalid, because they come from the program:
-// check user input before.
+// New sets up a run. It panics if the protocol or the options are invalid, so check user input before the
+// call.
 func New(opt Options) *Sim {
 	s := new(Sim)
 	s.Reset(opt)
@@ -104,8 +104,8 @@ func Run(opt Options) *Sim {
 	return s
 }
 
-// Run starts every process, makes the requests due at time 0, and continues until nothing is due, the time is
-// over or the steps are used up. In the last case the history is not over. Call Run once.
+// Run starts every process and makes the requests due at time 0. It continues until nothing is due, the time
+// Until is reached, or all Steps are used up. In the last case History.Over is false. Call Run only once.
 func (s *Sim) Run() {
 	for id := range s.procs {
 		if s.Stats.spent(s.opt.Steps) {
@@ -281,8 +281,9 @@ func (s *Sim) trace(e trace.Event) uint64 {
 	return s.opt.Log.Add(e)
 }
 
-// Correct returns the processes that are not faulty in the history: they are not in the coalition, and will
-// not crash for good or, after the run, did not.
+// Correct returns the processes that are not faulty in the history. They are not in the coalition, and the
+// options do not plan that they crash for good. After the run, they are the processes that did not crash for
+// good.
 func (s *Sim) Correct() parley.Set { return parley.Everyone(len(s.procs)).Minus(s.History.Faulty) }
 
 // Now returns the virtual time.

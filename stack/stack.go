@@ -1,48 +1,46 @@
-// Package stack puts protocols on top of one another: stack.New(diffusion, fifo,
-// causal) is the lecture's tower. The result is again a protocol of one machine,
-// and may be a layer of another stack.
+// Package stack puts protocols on top of one another. For example, stack.New(diffusion, fifo, causal) is the
+// lecture's tower of broadcasts. The result is again a protocol with one machine per process, and may be a
+// layer of another stack.
 //
 // The effects of a layer go in four directions.
 //
 // Sideways: Send and SendAll reach the same layer of the other processes.
 //
-// Down: Broadcast passes a message to the nearest layer beneath that serves, as a
-// Request of kind Carried. It returns, to the sender too, as Receive(from, m) of
-// the layer that broadcast it, whatever lies between. Request sends a message of that
-// layer's own kinds to the nearest serving layer beneath.
+// Down: a layer serves if it broadcasts for the layers above it. Broadcast passes a message to the nearest
+// serving layer beneath, as a Request of kind Carried. The message returns, also to its sender, as
+// Receive(from, m) of the layer that broadcast it, whatever layers are in between. Request passes a message
+// to the nearest serving layer beneath, in that layer's own kinds.
 //
-// Up: Deliver goes to the next layer as Receive(from, m), where m is of a local
-// kind (such as Decide); a Carried message goes to the layer that broadcast it, which
-// may be higher. A serving layer delivers what it carries with the process it
-// came from. Deliveries of the top layer leave the stack.
+// Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). It
+// passes a Carried message to the layer that broadcast the message, which may be higher. A serving layer
+// delivers a Carried message with the process from which the message came. Deliveries of the top layer leave
+// the stack.
 //
-// Indicate goes to every layer above as Receive(self, m), one after another, and
-// then leaves the stack. The stack passes it on when the clause in which a layer
-// receives it is over: the next layer gets it after all that this clause and earlier
-// ones of that layer delivered, and before what later clauses deliver. For example,
-// layer 1 indicates the view v, and layer 2 handles it with Deliver(a) and Request(q):
+// Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then the
+// indication leaves the stack. The stack passes the indication on when the clause in which a layer receives
+// it is over. So the next layer gets the indication after all deliveries of this clause and of earlier
+// clauses of that layer, and before the deliveries of later clauses. For example, layer 1 indicates the view
+// v, and layer 2 handles it with Deliver(a) and Request(q):
 //
 //	layer 1: Indicate(v)
 //	layer 2: Receive(v), which requests Deliver(a) and Request(q)
 //	layer 3: Receive(a), Receive(v), and then what the answer to q causes
 //
-// So a layer can deliver what belongs before a view, and broadcast what belongs into the
-// view, in that one clause. If a layer must ask and get an answer before the layers above
-// are notified, the layer that indicates must wait for it: it sends the request, and
-// indicates when the answer has come.
+// So in this one clause a layer can deliver the messages that belong before a view, and broadcast messages
+// that belong into the view. If a layer needs an answer from another layer before the layers above may get
+// the indication, it sends the request first, and indicates when the answer has come.
 //
-// Timers and log records return to the layer that set or wrote them. Compact of one
-// layer replaces the records of all, so every layer that appends must hold the
-// contents of its records in durable variables.
+// Timers and log records return to the layer that set or wrote them. Compact of one layer replaces the
+// records of all layers. So every layer that appends records must also hold their contents in durable
+// variables.
 //
-// A layer finishes its clause before any of its effects happen, and they happen in
-// the order of the requests: no machine is re-entered. If no layer beneath serves,
-// Broadcast and Request are left to what lies beneath the stack; the answer to such
-// a Request goes to the lowest layer.
+// A layer finishes its clause before any of its effects happen. The effects happen in the order in which the
+// layer requested them. So no machine is re-entered. If no layer beneath serves, Broadcast and Request leave
+// the stack at its bottom. The answer to such a Request goes to the lowest layer.
 //
-// A message on a link names its layer, and a faulty peer can name any layer. Carried
-// messages cannot be forged that way: a layer receives as its protocol says in Hears, and
-// a message that arrives in another way is refused and counted.
+// A message on a link names its layer, and a faulty peer can name any layer. Carried messages cannot be
+// forged that way: Hears of a layer's protocol says in which way the layer receives messages, and a message
+// that arrives in another way is refused and counted.
 package stack
 
 import (
@@ -53,15 +51,14 @@ import (
 	"parley"
 )
 
-// New returns the protocols as one, the lowest first. Requests from above go to
-// the top layer, whose properties and promises are the stack's. The stack
-// assumes what any layer assumes: it is synchronous if one layer is, and
-// tolerates no worse faults, and no more of them, than each layer does.
+// New returns the protocols as one protocol; the lowest comes first. Requests from above go to the top layer,
+// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It
+// is synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer
+// tolerates.
 //
-// A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link
-// messages to it are refused. A protocol that also sends says HearsBoth and must check
-// Step.Carried itself before it relies on a message having been carried. For all
-// other protocols carried messages are refused.
+// A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link messages to it are refused.
+// A protocol that also sends says HearsBoth. It must itself check with Step.Carried whether a message was
+// carried. For all other protocols carried messages are refused.
 func New(lowestFirst ...parley.Protocol) parley.Protocol {
 	if len(lowestFirst) == 0 {
 		panic("stack: no layers")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Divergence is where two traces diverge: their first events that differ.
+// Divergence describes the place where two traces diverge: their first events that differ.
 type Divergence struct {
 	// At is the number of equal events before the divergence: event At+1 differs, or is missing from one of
 	// the two.
@@ -19,8 +19,8 @@ type Divergence struct {
 	Fields []string
 }
 
-// Diff compares two logs that kept their events. It returns where they diverge, with up to context events
-// before and after that, or nil if they are equal.
+// Diff compares two logs that kept their events. It returns the place where they diverge, with up to context
+// events before and after it, or nil if the logs are equal.
 func Diff(a, b *Log, context int) *Divergence {
 	at := 0
 	for at < len(a.Events) && at < len(b.Events) && len(differences(&a.Events[at], &b.Events[at])) == 0 {

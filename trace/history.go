@@ -2,8 +2,8 @@ package trace
 
 import "parley"
 
-// Record appends e to the list of h for op, and returns whether there is one: a history has requests,
-// deliveries, indications and restarts.
+// Record appends e to the list of h for op, and reports whether there is such a list. A history has lists of
+// requests, deliveries, indications and restarts.
 func Record(h *parley.History, op Op, e parley.ExternalEvent) bool {
 	switch op {
 	case Request:
@@ -21,7 +21,7 @@ func Record(h *parley.History, op Op, e parley.ExternalEvent) bool {
 }
 
 // History returns the external events of the log. The header supplies the number of processes, the faulty
-// ones, the names, and whether the run has ended.
+// processes, the names, and whether the run has ended.
 func (l *Log) History(h Header) *parley.History {
 	out := &parley.History{N: h.N, Over: h.Facts.Over, Naming: h.Name}
 	for _, id := range h.Faulty {
@@ -38,8 +38,9 @@ func (l *Log) History(h Header) *parley.History {
 	return out
 }
 
-// RunConditions returns the conditions of a run of p with these facts, for [parley.Judge]: those that the
-// facts name, how many processes of hist are faulty or were away, and whether these disconnect the graph of p.
+// RunConditions returns the conditions of a run of p with these facts, for [parley.Judge]: the faults in f,
+// the numbers of processes of hist that are faulty or were down for a time, and whether the faulty processes
+// disconnect the graph of p.
 func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.RunConditions {
 	a := parley.RunConditions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,

@@ -14,11 +14,11 @@ import (
 
 // Merging configures a merge.
 type Merging struct {
-	// Liars are nodes whose own traces are no evidence. What they sent is taken from the receipts of others.
-	// Merge adds the nodes whose traces say that they lie.
+	// Liars are nodes whose own traces are no evidence. Merge takes the messages that they sent from the
+	// receipts of others. It adds the nodes whose traces say that they lie.
 	Liars parley.Set
-	// Grace is how long before the end of a receiver's trace a message must have been sent to count as lost if
-	// it did not arrive. 0 means one second.
+	// Grace is the time at the end of a receiver's trace in which missing messages do not count as lost,
+	// because they may still be in flight. 0 means one second.
 	Grace time.Duration
 }
 
@@ -27,7 +27,7 @@ type MergedTrace struct {
 	Header Header // with Node.Self = Merged
 	Log    *Log
 	Liars  parley.Set
-	// Absent are nodes without a trace that are no liars.
+	// Absent are nodes without a trace, except liars.
 	Absent parley.Set
 	// Crashed are nodes with a trace that has no footer. Restarted are nodes with more than one trace.
 	// Recorded reports that some trace has only the events that a recorder kept.
@@ -35,19 +35,20 @@ type MergedTrace struct {
 	Recorded           bool
 	// Dropped is the number of events that correct nodes did not record, by node.
 	Dropped map[parley.ID]uint64
-	// Ends is when the trace of each node ends.
+	// Ends is the time at which the trace of each node ends.
 	Ends map[parley.ID]parley.Tick
-	// Lost is the number of messages between nodes that were up that did not arrive. Reordered reports that
-	// some arrived out of order. Doubled reports that some arrived twice, which only numbered traces show.
+	// Lost is the number of messages that did not arrive although sender and receiver were up. Reordered
+	// reports that messages arrived out of order. Doubled reports that messages arrived twice, which only
+	// numbered traces show.
 	Lost               uint64
 	Reordered, Doubled bool
-	// Unsent are the numbers in the log of receipts without a send, from nodes that do not lie and whose
-	// traces are complete.
+	// Unsent are the numbers in the log of receipts without a send, although the sender does not lie and its
+	// trace is complete.
 	Unsent []uint64
 }
 
-// Complete returns what is missing of the events of correct nodes, or nil if nothing is. The last events of a
-// crashed node may be missing without any sign.
+// Complete returns an error that says which events of correct nodes are missing, or nil if none are missing.
+// The last events of a crashed node may be missing without any sign.
 func (w *MergedTrace) Complete() error {
 	name := func(id parley.ID) string { return w.Header.Name(id) }
 	var why []error
@@ -68,7 +69,7 @@ func (w *MergedTrace) Complete() error {
 	return errors.Join(why...)
 }
 
-// Name returns the name of the node of a process, or its number.
+// Name returns the name of the node that ran a process or, if there is none, the process's number.
 func (h *Header) Name(id parley.ID) string {
 	if h.Node != nil && int(id) < len(h.Node.Members) {
 		return h.Node.Members[id]
@@ -76,12 +77,12 @@ func (h *Header) Name(id parley.ID) string {
 	return id.String()
 }
 
-// Merge merges the traces of one machine at all nodes into one log. The cause of each receipt is its send: on
-// a link messages arrive in the order of sending, and what is missing between two that arrived was lost.
-// Numbered traces name the send of a receipt, and what was lost. In the log every cause comes before its
-// effect; otherwise events are ordered by the nodes' clocks. Times start at the earliest beginning of a trace;
-// a clock that is behind is moved as far as that order requires. Merge returns an error if the traces do not
-// belong together.
+// Merge merges the traces of one machine at all nodes into one log. The cause of each receipt is its send. On
+// a link messages arrive in the order of sending, so a message that is missing between two others was lost.
+// Numbered traces name the send of a receipt, and the lost messages. In the log every cause comes before its
+// effect. Otherwise events are ordered by the nodes' clocks. Time 0 is the earliest beginning of a trace. If
+// a clock is behind, Merge moves its times forward as far as that order requires. Merge returns an error if
+// the traces do not belong together.
 func Merge(traces []Trace, how Merging) (*MergedTrace, error) {
 	if how.Grace == 0 {
 		how.Grace = time.Second

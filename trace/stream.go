@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Stream writes a trace while it happens. Add does not wait; a goroutine writes the events soon after. Events
-// without room in the buffer are dropped and counted. The trace has a gap line at their place, and their total
-// in the footer, so a reader knows that it is incomplete.
+// Stream writes a trace while it happens. Add does not wait; a goroutine writes the events soon after. If the
+// buffer has no room for an event, the event is dropped and counted. The trace has a gap line in place of
+// dropped events, and their total in the footer, so a reader knows that the trace is incomplete.
 type Stream struct {
 	w io.Writer
 	o StreamOptions
@@ -44,9 +44,9 @@ type queuedEvent struct {
 
 // StreamOptions configure a stream.
 type StreamOptions struct {
-	// Buffer is the most memory for events that wait to be written, in bytes. 0 means 8 MiB.
+	// Buffer is the largest memory for events that wait to be written, in bytes. 0 means 8 MiB.
 	Buffer int
-	// Limit is the most that is written, in bytes. Further events count as dropped. 0 means no limit.
+	// Limit is the largest size of the trace, in bytes. Further events count as dropped. 0 means no limit.
 	Limit int64
 	// AtOnce writes every event before Add returns, so that nothing is lost if the process is killed. Add then
 	// waits for the writer.

@@ -1,19 +1,18 @@
-// Package trace is the one event log: every host writes it and every viewer reads it.
+// Package trace defines the event log of a run. Every host writes it, and every viewer reads it.
 //
 // A trace file is JSON Lines: a header, one line for each event, and a footer with the number of events, the
-// running hash and the hash of the header. The running hash covers what happened, not its encoding, so two
-// runs are equal exactly if their hashes are. The header says who ran it and with which arguments; its own
-// hash covers that.
+// running hash and the hash of the header. The running hash covers the events, not their encoding. So two
+// runs are equal exactly if their running hashes are equal. The header names the program and the arguments of
+// the run. A separate hash covers the header.
 //
 // # Decisions
 //
-// The trace's hash covers what happened; the header has a hash of its own. Motive: two runs are equal exactly
-// if their hashes are, whatever made them and however they are encoded. Cost: two hashes in a file's last
-// line.
+// One hash covers the events of a trace, and another hash covers the header. Motive: two runs are equal
+// exactly if the hashes of their events are equal, whatever program made them and however they are encoded.
+// Cost: two hashes in a file's last line.
 //
-// External events are numbered across requests, deliveries and restarts. Motive: the causal order of a run
-// depends on which event came first at one process, and times may be equal. Cost: one counter, which hosts
-// must keep.
+// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which
+// event came first at a process, and times may be equal. Cost: one counter, which hosts must keep.
 package trace
 
 import (
@@ -70,8 +69,8 @@ type Event struct {
 	Cut uint32
 }
 
-// OfEffect returns the event of an effect that was carried out, without its time, and whether traces record
-// such effects.
+// OfEffect returns the event of an effect that was carried out, without the time. traced reports whether
+// traces record such effects.
 func OfEffect(e *parley.Effect) (event Event, traced bool) {
 	event = Event{At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg}
 	switch e.Op {
@@ -95,17 +94,17 @@ func OfEffect(e *parley.Effect) (event Event, traced bool) {
 type Header struct {
 	Version  int      `json:"parley"`           // version of the file format
 	Protocol string   `json:"protocol"`         // name of the protocol
-	Args     []string `json:"args"`             // arguments, as after "parley run"
+	Args     []string `json:"args"`             // arguments of the run, as in "parley run ARGUMENTS"
 	N        int      `json:"n"`                // number of processes
-	M        int      `json:"m"`                // number of faulty processes that are tolerated
+	M        int      `json:"m"`                // number of faulty processes that the protocol tolerates
 	Seed     uint64   `json:"seed"`             // seed of the run
-	Names    string   `json:"names,omitempty"`  // how processes are named: article or lecture
+	Names    string   `json:"names,omitempty"`  // how processes are named: article (P1, P2) or lecture (p0, p1)
 	Faulty   []int    `json:"faulty,omitempty"` // faulty processes, counted from 0
 	Facts    Facts    `json:"facts"`            // facts about the run that no event shows
 	Node     *Node    `json:"node,omitempty"`   // node that wrote the trace, in a run between real processes
 }
 
-// Node says which machine of which node of a cluster a trace comes from.
+// Node names the node of a cluster, and its machine, that wrote a trace.
 type Node struct {
 	Cluster string   `json:"cluster,omitempty"`
 	Members []string `json:"members,omitempty"` // names of all nodes, by process
@@ -118,8 +117,8 @@ type Node struct {
 	Level string `json:"level,omitempty"`
 	// Self is the process, or Merged in a trace that was merged from all nodes.
 	Self int `json:"self"`
-	// Life is the incarnation of the node; incarnations rise with each restart. Began is when the clock of the
-	// trace was 0, in ns of Unix time by the node's own clock.
+	// Life is the incarnation of the node; its number increases with each restart. Began is the time at which
+	// the clock of the trace was 0, in ns of Unix time by the node's own clock.
 	Life  uint64 `json:"life,omitempty"`
 	Began int64  `json:"began,omitempty"`
 	// Lies is the behavior of the node, if it is configured to lie.
@@ -135,10 +134,10 @@ type Node struct {
 // of its sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
 func Sending(life, nth uint64) uint64 { return life<<40 | nth }
 
-// Merged is the Self of a trace that was merged from those of all nodes.
+// Merged is the value of Node.Self in a trace that was merged from the traces of all nodes.
 const Merged = -1
 
-// Facts are what is known of a run after its end and no event shows.
+// Facts are facts about a finished run that no event shows.
 type Facts struct {
 	Over      bool                 `json:"over"` // the run reached its end
 	Network   parley.NetworkFaults `json:"network,omitzero"`
@@ -146,8 +145,9 @@ type Facts struct {
 	// Worst is the worst fault of any faulty process. Traces of earlier versions lack it.
 	Worst parley.FaultModel `json:"worst,omitzero"`
 	// Explored reports that an explorer found the run, so no seed reproduces it. Stepped reports that times
-	// are step numbers, because no bound on delays is assumed: the clock of a process moves only when a timer
-	// expires, to the time at which that is due. Bare reports that the protocol ran as in its field Bare.
+	// are step numbers, because no bound on delays is assumed. The clock of a process then changes only when
+	// a timer expires, to the time at which the timer was due. Bare reports that the protocol ran as in its
+	// field Bare.
 	Explored bool `json:"explored,omitempty"`
 	Stepped  bool `json:"stepped,omitempty"`
 	Bare     bool `json:"bare,omitempty"`
@@ -163,7 +163,7 @@ type Log struct {
 	// was killed.
 	Gaps   []Gap
 	Broken bool
-	// Until is when the writer ended, possibly after the last event; 0 means unknown.
+	// Until is the time at which the writer ended, possibly after the last event; 0 means unknown.
 	Until parley.Tick
 
 	count   uint64

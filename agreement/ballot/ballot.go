@@ -2,31 +2,28 @@
 // wrongly suspect one another: consensus by ballots and majorities, known as the
 // synod protocol.
 //
-// The problem: each of n processes may propose a value; all that decide must
-// decide on the same one, and it must have been proposed. This includes processes
-// that crash later (uniform agreement), and holds whatever happens to messages:
-// they may be lost, doubled, late or in any order.
+// The problem: each of n processes may propose a value. All processes that decide must decide on the same
+// value, and this value must have been proposed. This includes processes that crash later (uniform
+// agreement). It holds whatever happens to messages: they may be lost, doubled, late or in any order.
 //
-// The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart
-// with their durable state; one that lost its disk must not rejoin. Only termination
-// depends on time, safety never does: a decision comes once a majority is up, connected,
-// and undisturbed by rival ballots for the duration of one ballot. Nothing is promised
-// if processes lie.
+// The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart with their durable state.
+// A process that lost its disk must not rejoin. Only termination depends on time, safety never does. A
+// decision comes once a majority is up and connected, and no rival ballot disturbs it for the duration of one
+// ballot. Nothing is promised if processes lie.
 //
-// A process that wants a decision numbers a ballot higher than all it knows of,
-// and asks all for a promise to take part in no lower one. A promise reports the value that
-// its sender accepted last. With the promises of a majority the owner of the ballot proposes
-// the value of the highest accepted ballot that they report, or, if there is none, a value
-// of its choice. A value that a majority accepts is decided.
+// A process that wants a decision starts a ballot, with a number higher than all numbers that it knows. It
+// asks all processes for a promise to take part in no lower ballot. A promise reports the value that its
+// sender accepted last. When the owner of the ballot has the promises of a majority, it proposes the value of
+// the highest accepted ballot in these reports. If none of them reports a value, it proposes a value of its
+// choice. A value that a majority accepts is decided.
 //
-// Why it works: any two majorities share a process. So when a majority has accepted a
-// value in some ballot, the owner of every higher ballot receives a report of that value,
-// or of the value of a ballot in between, which for the same reason is the same.
+// Why it works: any two majorities share a process. So when a majority has accepted a value in some ballot,
+// the owner of every higher ballot receives a report of that value, or of the value of a ballot in between.
+// By the same argument, the value of the ballot in between is the same value.
 //
-// An [Instance] is the decision alone, driven by a machine around it: with its
-// promise each process gives a report, fixed at its first promise, and the value is
-// chosen from the reports. [New] makes plain consensus from it: the report is
-// empty, and each process chooses its own proposal.
+// An [Instance] is the decision alone, and another machine contains it. Each process gives a report with its
+// promise. The report is fixed at the first promise, and the value is chosen from the reports. [New] makes
+// plain consensus from an Instance: the report is empty, and each process chooses its own proposal.
 //
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot

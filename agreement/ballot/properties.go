@@ -17,7 +17,8 @@ const UniformAgreement = "uniform agreement"
 func Properties() []parley.Property {
 	return []parley.Property{
 		{
-			Name: UniformAgreement, Says: "all processes that decide, even ones that crash later, decide on the same value",
+			Name: UniformAgreement, Says: "all processes that decide, even if they crash later, decide on " +
+				"the same value",
 			Mode: parley.Always, Check: checkAgreement,
 		},
 		{
@@ -25,7 +26,8 @@ func Properties() []parley.Property {
 			Mode: parley.Always, Check: checkValidity,
 		},
 		{
-			Name: problem.Termination, Says: "if every process that does not crash for good proposes, each of them decides",
+			Name: problem.Termination, Says: "if every process that does not crash for good proposes a " +
+				"value, all these processes decide",
 			Mode: parley.Eventually, Check: checkTermination,
 		},
 		{
@@ -116,7 +118,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Minority:
 		ends, why = false, "no majority is up and connected in the end"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		ends, why = false, "messages were lost, and no time is known by which a ballot gets through"
+		ends, why = false, "messages were lost, so no ballot is certain to succeed in a known time"
 	case a.Processes.LostDisk || a.Processes.Paused:
 		ends, why = false, "a process was paused, or forgot the value that it should propose"
 	}

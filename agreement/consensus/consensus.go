@@ -1,22 +1,20 @@
 // Package consensus implements consensus by interactive consistency, and Byzantine
 // agreement by that consensus.
 //
-// The problem: every process has an initial value, and all correct processes must
-// decide on the same value, on v if v is the initial value of all of them.
+// The problem: every process has an initial value, and all correct processes must decide on the same value.
+// If all correct processes have the initial value v, they must decide on v.
 //
-// The bound: the bound of the agreement beneath, and n > 2m. With oral messages, n > 3m,
-// the second follows. With signed ones it does not: processes agree on the vector
-// for any m, but if n <= 2m the entries of m faulty processes weigh as much as the equal
-// entries of all correct ones.
+// The bound: the bound of the agreement beneath, and n > 2m. With oral messages n > 3m, so n > 2m follows.
+// With signed messages it does not follow: processes agree on the vector for any m, but if n <= 2m, the m
+// entries of faulty processes are at least as many as the entries of correct processes.
 //
-// The processes agree on the vector of all initial values, and then each decides
-// by a common rule: on the strict majority of the entries, otherwise on the default.
-// [Median], [Minimum], [Maximum] or a rule of the caller may replace it.
+// The processes agree on the vector of all initial values. Then each process decides by a common rule: on the
+// value in more than half of the entries or, if there is none, on the default. [Median], [Minimum], [Maximum]
+// or a rule of the caller may replace this rule.
 //
-// Why it works: the vectors of correct processes are equal, and so is any
-// function of them. If all correct processes start with v, their n-m entries
-// are v in every vector, and more than half if n > 2m. A process has one entry,
-// its own value, and no other vote.
+// Why it works: the vectors of correct processes are equal, and so is any function of them. If all correct
+// processes start with v, their n-m entries are v in every vector. These are more than half of the entries if
+// n > 2m. A process has one entry, its own value, and no other vote.
 //
 // Source: lecture, "The Consensus Problem" and "Relations Among the Agreement
 // Problems", question 2; [Agreement] is question 3.
@@ -48,7 +46,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		given, vector := c.rule(), vectorFlags(fs, c)
 		name := fs.String("rule", given.Name,
-			"`rule` that makes the decision of the vector: "+strings.Join(RuleNames(), "|"))
+			"`rule` that computes the decision from the vector: "+strings.Join(RuleNames(), "|"))
 		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error {
 			if err := vector(c, naming); err != nil {

@@ -127,7 +127,8 @@ func (r Rule) properties() []parley.Property {
 	list[i] = ofNumbers(list[i])
 	return append(list, ofNumbers(parley.Property{
 		Name: Range,
-		Says: "if all correct processes start with numbers, the decision lies between the least and the greatest of them",
+		Says: "if all correct processes start with numbers, the decision lies between the least and the " +
+			"greatest of these numbers",
 		Mode: parley.Always, Check: inRange, Vacuous: func(*parley.History) string { return "" },
 	}))
 }
@@ -191,7 +192,7 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 		for _, p := range of(a) {
 			switch p.Property {
 			case problem.Agreement:
-				p.Because = "equal vectors give equal decisions: " + p.Because
+				p.Because = "equal vectors give equal decisions; " + p.Because
 			case problem.Validity:
 				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {

@@ -1,48 +1,45 @@
 // Package eig is Exponential Information Gathering: Byzantine agreement on the
 // value of one source with oral messages, in two stages.
 //
-// The problem: n processes, at most m of them faulty in any way, one of them
-// the source (the General) with an order for all others (its lieutenants). All
-// correct lieutenants must decide on the same value, and on the source's if it
-// is correct. Messages are oral: what a process says that it received from another
-// need not be true, but the receiver knows the sender.
+// The problem: n processes, at most m of them faulty in any way, one of them the source (the General) with an
+// order for all others (its lieutenants). All correct lieutenants must decide on the same value. If the
+// source is correct, they must decide on its value. Messages are oral: the receiver of a message knows its
+// sender, but a sender's report about another process may be false.
 //
 // The bound: n > 3m, m+1 rounds.
 //
-// First stage, the gathering. In round 0 the source sends its value. In round r
-// every lieutenant relays all it received in round r-1 to all lieutenants, itself
-// included, signed with nothing but its name at the end of the path: 1.3.2 is
-// "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and
-// nothing goes back to the source. A missing value is the default value.
-// Second stage, the decision. Each process has a tree with one rank per round. From
-// the leaves upward every node takes the strict majority of its children, or
-// the default if there is none. The root is the decision.
+// First stage, the gathering. In round 0 the source sends its value. In round r every lieutenant relays all
+// that it received in round r-1 to all lieutenants, itself included. It adds only its name, at the end of the
+// path: 1.3.2 is "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and nothing goes
+// back to the source. A missing value is the default value. Second stage, the decision. Each process has a
+// tree with one rank per round. From the leaves upward, every node takes the value of more than half of its
+// children, or the default if there is no such value. The value of the root is the decision.
 //
-// Why it works: below a node whose path ends in a correct process all correct
-// processes hold the same, because it sent all the same; with n > 3m such children
-// outnumber the others at every rank, so its value survives. And on a path of
-// m+1 processes at least one is correct, so that every root-to-leaf path has a
-// node on which all agree, and from there upward all compute the same.
+// Why it works: at a node whose path ends in a correct process, all correct processes hold the same value,
+// because this process sent all of them the same value. With n > 3m, more than half of the children of every
+// node end in correct processes, so that value survives. On a path of m+1 processes at least one is correct.
+// So every path from the root to a leaf has a node on which all agree, and from there upward all compute the
+// same.
 //
-// [Observed] is the same algorithm, but the source receives what the lieutenants relay, and
-// decides as they do. In the article the source knows its own value and receives nothing. Observed
-// is for systems that continue from the decision: a source whose order came too late is one of
-// the m faulty processes without knowing it, and its own value is not what the others decide.
+// [Observed] is the same algorithm, but the source receives what the lieutenants relay, and decides as they
+// do. In the article the source knows its own value and receives nothing. Observed is for systems that
+// continue from the decision. If the order of a source comes too late, the source is one of the m faulty
+// processes without knowing that, and the others decide on another value than its own.
 //
-// Source: the article on the Byzantine generals, its first and second stage; the
-// bound is the lecture's, from Lamport, Shostak and Pease (1982).
+// Source: the article on the Byzantine generals, its first and second stage. The bound is the lecture's, from
+// Lamport, Shostak and Pease (1982).
 //
 // # Decisions
 //
-// EIG keeps its tree as the columns that it received. Rank r is one column for each relay: the bytes of
-// its message, shared by all receivers of a correct process. The last rank is resolved from the columns
-// eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct process is
-// stored once for all its receivers. Cost: finding one node takes arithmetic on its path, and values of more
-// than one bit take a slower path.
+// EIG keeps its tree as the columns that it received. Rank r has one column for each relay, which is the
+// bytes of the relay's message. All receivers of a message share its bytes. The last rank is resolved from
+// the columns, eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct
+// process is stored once for all its receivers. Cost: finding one node takes arithmetic on its path, and
+// values of more than one bit take a slower path.
 //
-// In a level of EIG a value that is missing among others is the default. A message has a slot for every
-// path and no way to mark a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a
-// trace cannot distinguish the two.
+// If a message lacks some of its values, they are the default. A message has a place for every path, and no
+// mark for a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a trace cannot
+// distinguish the two.
 package eig
 
 import (

@@ -1,21 +1,20 @@
 // Package interactive implements interactive consistency: agreement on the vector of the
 // initial values of all processes, by one Byzantine agreement for each of them.
 //
-// The problem: every process has an initial value, and all correct processes must
-// decide on the same vector, whose entry i is the initial value of process i if i
-// is correct.
+// The problem: every process has an initial value, and all correct processes must decide on the same vector.
+// If process i is correct, entry i of the vector must be the initial value of process i.
 //
-// It has the bound, the rounds and the fault model of the agreement that it uses,
-// because it sends only that agreement's messages.
+// The bound, the rounds and the fault model are the same as those of the agreement, because only the
+// agreement sends messages.
 //
-// All n agreements run side by side, process i the source of agreement i: in the
-// same rounds and in the same frames. When the last round closes, each process
-// enters the decision of agreement i as entry i. This includes its own: in eig, om and sm a
-// source receives nothing about its value, and decides on that value itself.
+// All n agreements run side by side, in the same rounds and in the same frames. Process i is the source of
+// agreement i. When the last round closes, each process enters the decision of agreement i as entry i. It
+// does so for its own agreement, too: in eig, om and sm a source receives nothing about its value, and
+// decides on that value itself.
 //
-// Why it works: take entry i. If process i is faulty, all correct processes are
-// lieutenants of agreement i and enter the same value by its agreement. If it is
-// correct, they enter its value by validity, and so does i.
+// Why it works: take entry i. If process i is faulty, all correct processes are lieutenants of agreement i
+// and enter the same value by its agreement. If process i is correct, all other correct processes enter its
+// value by validity, and process i enters its own value.
 //
 // Source: lecture, "Relations Among the Agreement Problems", question 1, and
 // "Interactive Consistency by Running the Byzantine Agreement Protocol"; the
@@ -155,7 +154,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 			if part.Promises != nil {
 				for _, p := range part.Promises(a) {
 					if p.Property == property {
-						p.Because = "n agreements side by side: " + p.Because
+						p.Because = "n agreements run side by side; " + p.Because
 						return p
 					}
 				}

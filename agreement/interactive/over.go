@@ -58,7 +58,8 @@ func Over(name string) (Agreement, error) {
 func Flags(fs *flag.FlagSet, c *Config, bound func(c Config, n, m int) error) func(*Config, parley.Naming) error {
 	given := *c
 	usual := given.parts()[0].Name
-	name := fs.String("over", usual, "agreement on each entry: `"+strings.Join(Names(), "|")+"`")
+	name := fs.String("over", usual, "algorithm that "+
+		"agrees on each entry of the vector: `"+strings.Join(Names(), "|")+"`")
 	chosen := func() (Config, error) {
 		if *name == usual {
 			return given, nil

@@ -2,29 +2,25 @@
 // value of one source, as the recursion that the lecture and Lamport's paper
 // write down.
 //
-// The problem: n processes, at most m of them faulty in any way, one of them
-// the source with a value for all others, its lieutenants. All correct
-// lieutenants must decide on the same value, and on the source's if it is
-// correct. Messages are oral: a receiver knows the sender, but not whether
-// what the sender reports from another process was ever sent.
+// The problem: n processes, at most m of them faulty in any way, one of them the source with a value for all
+// others, its lieutenants. All correct lieutenants must decide on the same value. If the source is correct,
+// they must decide on its value. Messages are oral: the receiver of a message knows its sender, but a
+// sender's report about another process may be false.
 //
 // The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages.
 //
-// The recursion: in OM(k) a source sends its value to its lieutenants, and each
-// of them relays what it received as the source of an OM(k-1) among the others.
-// So no process sends to itself, to the source or to a process that the value has
-// passed through, and a lieutenant's own vote is what it received itself. The
-// instances of OM(m-r) all begin in round r. Each is named by the path of the
-// sources above it, its own source last: 1.3.2 is "P2 says that P3 said that P1
-// said".
+// The recursion: in OM(k) a source sends its value to its lieutenants. Each lieutenant then relays the
+// received value to the other lieutenants, as the source of an OM(k-1). So no process sends to itself, to the
+// source, or to a process that the value has passed through. A lieutenant's own vote is the value that it
+// received itself. All instances of OM(m-r) begin in round r. The path of the sources above an instance, with
+// its own source last, is the name of the instance: 1.3.2 is "P2 says that P3 said that P1 said".
 //
-// Why it works: a correct source's value gets through an OM(k) among more than
-// 2m+k processes. Every correct lieutenant has it directly, and by induction
-// from each correct one through that one's OM(k-1), with one process fewer; and of
-// the at least 2m+k lieutenants more than half are correct. With n > 3m this
-// covers OM(m). If the source is faulty, there is one fault fewer among its
-// lieutenants, n-1 > 3(m-1), so that by induction they agree on every single
-// vote, and therefore on the majority.
+// Why it works: first, in an OM(k) among more than 2m+k processes, all correct lieutenants decide on the
+// value of a correct source. Every correct lieutenant receives this value from the source. By induction, it
+// also gets the value from each correct lieutenant, because that lieutenant's OM(k-1) has only one process
+// less. More than half of the lieutenants are correct, because there are at least 2m+k of them. With n > 3m
+// this covers OM(m). Second, if the source is faulty, at most m-1 of its lieutenants are faulty, and n-1 >
+// 3(m-1). So by induction the correct lieutenants agree on every single vote, and therefore on the majority.
 //
 // Source: lecture, "Oral Messages Algorithm OM(m)"; Lamport, Shostak and Pease
 // (1982), section 3.

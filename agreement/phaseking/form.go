@@ -53,7 +53,7 @@ func (f Form) promises(a parley.RunConditions) []parley.Promise {
 		bound, paper = "n > 4m", "after Berman, Garay 1989"
 	}
 	out := problem.Promises(a, f.Bound,
-		bound+": of m+1 kings one is correct, and no later king changes a value that all hold ("+paper+")")
+		bound+": one of m+1 kings is correct, and no later king changes a value that all hold ("+paper+")")
 	for i := range out {
 		if out[i].Property == problem.Validity && out[i].Holds {
 			out[i].Because += "; from different initial values it may decide a value that no correct process had"

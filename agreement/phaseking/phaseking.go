@@ -1,34 +1,30 @@
-// Package phaseking implements consensus with few and short messages: the phase
-// king algorithm. It goes beyond the source documents of this module, whose own
-// agreement with oral messages needs messages that grow exponentially with m.
+// Package phaseking implements consensus with few and short messages: the phase king algorithm. The lecture
+// and the article do not contain it. Their agreement with oral messages needs messages that grow
+// exponentially with m.
 //
-// The problem: consensus. Every process proposes a value, and all correct
-// processes must decide on the same one, on v if all of them started with v.
-// Messages are oral, at most m of n processes are faulty in any way.
+// The problem: consensus. Every process proposes a value, and all correct processes must decide on the same
+// value. If all correct processes propose v, they must decide on v. Messages are oral, and at most m of n
+// processes are faulty in any way.
 //
-// The bound: n > 3m, with m+1 phases of three rounds. The two-round form needs
-// n > 4m, with m+1 phases of two rounds. Each phase has another king, the processes in
-// order: process 0 in the first phase.
+// The bound: n > 3m, with m+1 phases of three rounds. The two-round form needs n > 4m, with m+1 phases of two
+// rounds. Each phase has another king: process 0 in the first phase, process 1 in the second, and so on.
 //
-// Why it works, with three rounds: two sets of n-m processes have a correct one
-// in common, so correct processes propose at most one value, and only that one
-// can be proposed by more than m. A process that sees n-m proposals for its value
-// knows that more than m are from correct ones, so that every correct process,
-// including the king, has adopted the same value: it can ignore the king. All
-// others adopt the king's value. So after a phase with a correct king all
-// correct processes hold one value; and once they do, they see n-m proposals
-// for it in every later phase and no king can change it. Of m+1 kings one is
-// correct. With two rounds, a count above n/2 + m leaves a strict majority for
-// the value at every correct process, and n-m exceeds n/2 + m if n > 4m.
+// Why it works, with three rounds: two sets of n-m processes share a correct process. So correct processes
+// propose at most one value, and no other value gets more than m proposals. If a process sees n-m proposals
+// for its value, more than m of them are from correct processes. So every correct process, including a
+// correct king, has adopted that value, and the process can ignore the king. All other processes adopt the
+// king's value. So after a phase with a correct king, all correct processes hold the same value. In every
+// later phase they see n-m proposals for it, and no king can change it. At least one of m+1 kings is correct.
+// With two rounds, if one process counts more than n/2 + m processes for a value, every correct process
+// counts more than n/2 for it. And n-m exceeds n/2 + m if n > 4m.
 //
-// What it does not promise: that a correct process proposed the decision. If correct
-// processes start with different values, all of them may decide on a faulty king's value, or
-// on the default if it is silent, though none of them held it.
+// What it does not promise: that a correct process proposed the decision. If correct processes start with
+// different values, all of them may decide on a faulty king's value, or on the default if this king is
+// silent, although no correct process proposed it.
 //
-// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS
-// 1989; the two-round form as in textbooks, after Berman and Garay. The paper
-// has two values; here values are byte strings, and a process with nothing to
-// propose is silent, instead of sending a third value that means it.
+// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS 1989. The two-round form is
+// as in textbooks, after Berman and Garay. The paper has two values. Here values are byte strings. A process
+// with nothing to propose is silent; in the paper it sends a third value.
 package phaseking
 
 import (
@@ -77,7 +73,8 @@ type Config struct {
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	p := lockstep.Of(Rounds(c), when)
 	p.Flags = parley.Flags(c, func(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`, for n > 3m or n > 4m")
+		fs.TextVar(&c.Form, "form", c.Form, "rounds of a phase: `threeround|tworound`; threeround needs n > "+
+			"3m, tworound needs n > 4m")
 		instance := problem.Flags(fs, &c.Instance, func(n int) int { return c.Form.Most(n) })
 		fs.Lookup("source").Usage = "ignored: every `process` proposes"
 		return func(c *Config, naming parley.Naming) error { return instance(&c.Instance, naming) }

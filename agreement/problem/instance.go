@@ -57,7 +57,7 @@ func (in Instance) Costing(cost func(n, last int) parley.Cost) func(n, m int) pa
 // the rounds of an instance.
 func RoundsFlag(fs *flag.FlagSet, in *Instance) func(*Instance) error {
 	fs.IntVar(&in.Rounds, "rounds", in.Rounds,
-		"`number` of rounds, 1 to m+1 (default: m+1, the number that is necessary)")
+		"`number` of rounds, 1 to m+1 (default: m+1, the number that the bound needs)")
 	return func(in *Instance) error {
 		if in.Rounds < 0 || in.Rounds > in.M+1 {
 			return parley.FlagErrorf("rounds", "%d rounds: allowed are 1 to m+1 = %d", in.Rounds, in.M+1)
@@ -160,8 +160,9 @@ func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance,
 	fs.IntVar(&in.N, "n", in.N, "number of `processes`")
 	var m faults
 	fs.Var(&m, "m", "`faults` to tolerate (default: as many as the theorem allows)")
-	source := fs.String("source", "", "`process` whose value is agreed on (default: the first)")
-	otherwise := fs.String("default", string(in.Default), "`value` for a tie, and for a missing value")
+	source := fs.String("source", "", "`process` that is the source: the processes agree on its value "+
+		"(default: the first process)")
+	otherwise := fs.String("default", string(in.Default), "`value` to use for a tie and for a missing value")
 	alphabet := fs.String("alphabet", "", "`values` that faulty processes may send, separated by commas (default: 0,1)")
 	return func(in *Instance, naming parley.Naming) error {
 		in.M, in.Default = m.n, []byte(*otherwise)

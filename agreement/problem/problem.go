@@ -9,9 +9,10 @@
 //
 // # Decisions
 //
-// Agreement is among the lieutenants. The source's own decision does not count, as in the article;
-// validity says whether the others obey it. Motive: the sources' worked cases. Cost: with n = 3 and
-// m = 1 validity breaks and not agreement, which may surprise a reader.
+// Agreement is among the lieutenants. As in the article, the source's own decision does not count. Validity
+// says whether the lieutenants decide on the value of a correct source. Motive: the worked cases of the
+// article and the lecture count this way. Cost: with n = 3 and m = 1, validity breaks and agreement does not,
+// which may surprise a reader.
 package problem
 
 import (

@@ -79,9 +79,10 @@ var errCap = errors.New("two goes with --choice only: of three values processes 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
 	rounds := problem.RoundsFlag(fs, &c.Instance)
-	relay := fs.String("relay", c.Relay.String(), "values that a process relays: `all|two`")
-	choice := fs.String("choice", c.Choice.String(), "decision if there are several values: `only|minimum`; "+
-		"with only, it is the default value")
+	relay := fs.String("relay", c.Relay.String(), "which values a process relays: `all|two`; two: only the "+
+		"first two")
+	choice := fs.String("choice", c.Choice.String(), "decision of a process that has received several "+
+		"values: `only|minimum`; only: the default value; minimum: the smallest of these values")
 	return func(c *Config, naming parley.Naming) error {
 		var errs [3]error
 		errs[0] = instance(&c.Instance, naming)

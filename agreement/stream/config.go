@@ -85,8 +85,10 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		c.Algorithm, err = ParseAlgorithm(text)
 		return err
 	})
-	source := fs.String("source", "", "`process` whose values are agreed on, or all (default: the first)")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin in the longest duration of one slot")
+	source := fs.String("source", "", "`process` that is the source, or all (default: the first process); "+
+		"the processes agree on the values of the source")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin within the longest "+
+		"duration of a slot")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
 			c.M = c.Algorithm.Most(c.N)

@@ -134,7 +134,7 @@ func (j streamJudge) properties() []parley.Property {
 		Check: check, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Integrity, Mode: parley.Always,
-		Says:  "no correct process decides twice on a slot, and none answers a request twice",
+		Says:  "no correct process decides twice on a slot, or answers a request twice",
 		Check: j.integrity, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Termination, Mode: parley.Eventually,

@@ -1,48 +1,48 @@
 // Package stream runs consecutive Byzantine agreements on request, many at a time, among
 // processes that crash, restart and are late.
 //
-// The problem: the source of a stream requests agreements, each on one value, at any time. In
-// each slot (one agreement, numbered from 1) all correct processes that decide, decide on the
-// same value: on the source's, if the source is correct. In a stream in which every process is
-// a source, an agreement has a name: correct processes that request the same name get the same
-// vector, with the value of each correct process that was in time.
+// The problem: the source of a stream requests agreements, each on one value, at any time. A slot is one
+// agreement; slots are numbered from 1. In each slot, all correct processes that decide must decide on the
+// same value. If the source is correct, this must be its value. In a stream in which every process is a
+// source, an agreement has a name. Correct processes that request the same name get the same vector, with the
+// value of each correct process that was in time.
 //
-// The model: rounds on demand (see lockstep): clocks run at the same rate and messages have a
-// bound on their delay. Up to M processes are faulty, Byzantine or down or late. A process that
-// restarts, or was disconnected, counts as faulty until it takes part again.
+// The model: rounds on demand (see lockstep). Clocks run at the same rate, and message delays have a bound.
+// Up to M processes are faulty: Byzantine, down or late. A process that restarts, or was disconnected, counts
+// as faulty until it takes part again.
 //
 // The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
 // Rejoining needs n >= 2m+2, see mux.
 //
-// How it works: a slot begins at the first frame of any process, at most Window slots in the longest
-// duration of one slot, see mux.Pipeline. A process can detect that it was late: with at most M faulty
-// processes, a punctual process receives from n-1-M others in each round. If it receives from fewer, or
-// if it did not receive from all others and its own value was not decided, it abstains: it decides
-// nothing in that slot. Signatures cover the number of the slot.
+// How it works: a slot begins with the first frame of any process. At most Window slots begin within the
+// longest duration of one slot, see mux.Pipeline. A process can detect that it was late: with at most M
+// faulty processes, a punctual process receives from n-1-M others in each round. A process abstains, that is,
+// decides nothing in a slot, in two cases: it received from fewer processes in a round, or it did not receive
+// from all others and its own value was not decided. Signatures cover the number of the slot.
 //
-// A decision of a source's stream is delivered as soon as it is made, because slots do not depend on
-// each other. Vectors are taken slot by slot, because a name is decided by the first slot in
-// which more than M processes report that they have waited long enough.
+// A decision of a source's stream is delivered as soon as it is made, because slots do not depend on each
+// other. Vectors are handled slot by slot: a name is decided by the first slot in which more than M processes
+// report that they have waited long enough.
 //
-// Source: a slot runs eig, om, sm or phaseking, each from the source that its package names.
-// Slots and rejoining are Parley's own; package mux describes them.
+// Source: a slot runs eig, om, sm or phaseking; their packages name their sources. Slots and rejoining are
+// Parley's own; package mux describes them.
 //
 // # Decisions
 //
-// A late process adopts what the others agree on. In a cluster the source of an agreement by information
-// gathering receives what is relayed and decides by that (eig.Observed); a process that sends late and does
-// not receive from all takes no part; and in a Byzantine order all processes send each other in every slot a
-// mark of what they agreed on before. Motive: a late process counts as faulty and no theorem covers its
-// decisions, but it follows the protocol, and its clients act on its answers. Cost: one more level per
-// lieutenant and agreement, and some bytes per slot; and with a node down, a node whose value is late is out
-// of agreements for some rounds. Marks are compared with n-m others, so that faulty processes and a diverged
-// process cannot make the others leave; a mark that covers the end of an epoch says how much was delivered
-// from each sender, and not in which order.
+// A late process adopts the decision of the others. In a cluster the source of an agreement by information
+// gathering receives the relayed values, and decides by them (eig.Observed). A process that sends late and
+// does not receive from all takes no part. In a Byzantine order, all processes send each other in every slot
+// a mark, a digest of what they agreed on before. Motive: a late process counts as faulty, and no theorem
+// covers its decisions. But it follows the protocol, and its clients act on its answers. Cost: one more level
+// per lieutenant and agreement, and some bytes per slot. While a node is down, a node whose value is late
+// takes part in no agreement for some rounds. A process compares its mark with those of n-m others, so that
+// faulty processes or a diverged process cannot make the others leave. A mark that covers the end of an epoch
+// says how much was delivered from each sender, but not in which order.
 //
-// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. It needs
-// only that clocks run at the same rate: an offset does not matter, a drift does, and above 0.3% a node
-// begins no agreement. Motive: the first frame announces the start, so no node has to know it
-// beforehand. Cost: for an agreement at a set time, the caller waits for that time on the common clock
+// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks need
+// only run at the same rate. An offset between clocks does not matter, but a drift does: above 0.3% a node
+// begins no agreement. Motive: the first frame announces the start, so no node has to know the time of the
+// start beforehand. Cost: for an agreement at a set time, the caller waits for that time on the common clock
 // and then requests it.
 package stream
 

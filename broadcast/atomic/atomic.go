@@ -4,41 +4,42 @@
 // The problem: reliable broadcast with total order. The order is pairwise: sets of receivers may overlap in
 // any way.
 //
-// Both forms consist of two phases. The sender sends the message to its receivers. Each holds it,
-// undeliverable, and proposes a priority greater than all that it knows. The sender chooses the highest
-// proposal as the final priority and sends it to the receivers, which mark the message deliverable. A message
-// is delivered when it is deliverable and no held message has a smaller priority.
+// Both forms consist of two phases. First, the sender sends the message to its receivers. Each receiver holds
+// the message, marked undeliverable, and proposes a priority greater than all priorities that it knows.
+// Second, the sender chooses the highest proposal as the final priority, and sends it to the receivers. They
+// mark the message deliverable. A receiver delivers a message when it is deliverable and no held message has
+// a smaller priority.
 //
-// Why it works: the final priority of a message is at least what each receiver proposed. So when a receiver
+// Why it works: the final priority of a message is at least the proposal of each receiver. So when a receiver
 // delivers the head of its queue, every other message that it holds, or will hold later, gets a higher final
 // priority. Therefore all processes that deliver two messages deliver them in the order of their final
 // priorities.
 //
 // [New] is the lecture's form. Model: crashes, any number of them; asynchronous messages that are not lost,
-// in any order; a detector that eventually reports every crash, and never suspects a live process, although
-// messages of the crashed process may still be in transit. If a coordinator crashes, the receivers that hold
-// its message undeliverable take over. A process that restarts after a crash stays silent. The promises cover
-// correct processes: the form is not uniform. A process that delivered and crashed may have been the only one
-// to know a final priority, and the others then choose another. A single false suspicion breaks agreement and
-// order among correct processes too. Final priorities are stored forever: this form is for study, and for
-// bounded runs.
+// in any order; a detector that eventually reports every crash, and never suspects a live process. Messages
+// of the crashed process may still be in flight when its crash is reported. If a coordinator crashes, the
+// receivers that hold its message undeliverable take over. A process that restarts after a crash stays
+// silent. The promises cover only correct processes: the form is not uniform. A process that delivered and
+// crashed may have been the only process that knew a final priority; the others then choose another priority.
+// A single false suspicion can break agreement and order also among correct processes. Final priorities are
+// stored forever, so this form is only for study and for bounded runs.
 //
 // [InViews] is the form that tolerates false suspicions. Model: crashes of a minority, FIFO links. After the
 // second phase the receivers log the final priority and report that to each other. They deliver a message
-// when all receivers have logged it. The view change takes over after a crash, see membership/group. It is
-// uniform. Take the messages addressed to both of two processes, even excluded or crashed ones: the messages
-// that one process has delivered are a prefix of the messages that the other process has delivered, or the
-// other way round. It takes four message delays. One silent receiver stops deliveries until the view
-// excludes it. Until then no sender is blocked: all receivers of a message hold it while it is in flight.
-// Counts and priorities restart in each view; if they reach their maximum within one, 2^56, messages wait
-// for the next.
+// when all receivers have logged its final priority. After a crash the view change completes the messages in
+// flight, see membership/group. This form is uniform: take two processes, even excluded or crashed ones, and
+// the messages addressed to both. The sequence of these messages that one process has delivered is a prefix
+// of the sequence that the other has delivered. A delivery takes four message delays. One silent receiver
+// stops deliveries until the view excludes it. Until then no sender is blocked: all receivers of a message
+// hold it while it is in flight. Counts and priorities restart in each view. If they reach their maximum,
+// 2^56, within a view, messages wait for the next view.
 //
 // Neither form promises FIFO or causal order.
 //
 // Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario,
-// from Birman and Joseph (1987). The lecture's rule for a priority, the highest among the buffered messages,
-// breaks total order and is corrected: see queue.hold. The proposer's id breaks ties, and ballots, which the
-// lecture does not mention, distinguish takeovers.
+// from Birman and Joseph (1987). The lecture's rule takes the highest priority among the buffered messages.
+// This rule breaks total order, and is corrected here: see queue.hold. The proposer's id breaks ties, and
+// ballots, which the lecture does not mention, distinguish takeovers.
 package atomic
 
 import (
@@ -120,7 +121,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
 		parley.Promised(problem.Integrity, "each delivered message is remembered with its final priority", ""),
-		parley.Promised(problem.TotalOrder, "a final priority is higher than any that its receivers have delivered", order),
+		parley.Promised(problem.TotalOrder, "a final priority is higher than all that its receivers have delivered", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),

@@ -2,34 +2,36 @@
 // sender, or none, although the sender itself may lie.
 //
 // The problem: all correct processes deliver what a correct process broadcasts or delivers. For the k-th
-// broadcast of a lying sender they also all deliver the same message, or all deliver nothing. As messages of
-// a correct sender they deliver only what that sender broadcast.
+// broadcast of a lying sender, they also all deliver the same message, or all deliver nothing. Under the name
+// of a correct sender they deliver only what that sender broadcast.
 //
 // The model: asynchronous, Byzantine, oral: up to m processes do anything, links lose nothing and name the
-// sender, and no delay is known. The bound: n > 3m. Timing, a detector or signatures are not needed.
+// sender, and no delay is known. The bound: n > 3m. The protocol needs no timing, no detector and no
+// signatures.
 //
-// Why it works: a process vouches (READY) for a value if more than (n+m)/2 echo it. Two such sets
-// share more than m processes, so they share a correct process, which echoes only one value. So no
-// two correct processes ever vouch for different values, whatever n is. A process also vouches when
-// m+1 others vouch, because at least one of these is correct. It delivers when 2m+1 processes
-// vouch. Then at least m+1 correct processes have vouched; all others receive that, and vouch too.
-// Because n-m >= 2m+1 processes are correct, all will deliver. All n-m > (n+m)/2 correct processes
-// echo the value of a correct sender: this and the last inequality are where n > 3m is needed.
+// Why it works: a process vouches (READY) for a value if more than (n+m)/2 echo it. Two such sets share more
+// than m processes, so they share a correct process, which echoes only one value. So no two correct processes
+// ever vouch for different values, whatever n is. A process also vouches when m+1 others vouch, because at
+// least one of these is correct. It delivers when 2m+1 processes vouch. Then at least m+1 correct processes
+// have vouched. All others receive that, and vouch too. Because n-m >= 2m+1 processes are correct, all
+// correct processes will deliver. If the sender is correct, all n-m correct processes echo its value, and n-m
+// > (n+m)/2. Both inequalities need n > 3m.
 //
-// It is uniform as far as the word has a meaning among liars: all correct processes deliver what one correct
-// process delivers, even if that process stops immediately afterwards and counts among the m.
+// The protocol is uniform in the only sense that is possible among liars. If a process delivers while it
+// still follows the protocol, all correct processes deliver the same, even if that process crashes
+// immediately afterwards.
 //
 // Memory: for each sender a process keeps up to Config.Window broadcasts, counted from the first one that it
 // has not delivered. For each broadcast it keeps two sets, and the values that some process echoed or vouched
-// for. A liar can add at most two of these values. It refuses broadcasts further ahead. A sender broadcasts
-// in the first third of its own window. A process accepts INITIAL, and answers it with an echo, in the first
-// two thirds. So no correct process refuses what the others need as long as no correct process falls behind
-// another by more than a third of a window of one sender's broadcasts. That is one more condition on the
-// links. No protocol with bounded memory can avoid such a condition, because a slower process needs messages
-// that all others have forgotten.
+// for. A liar can add at most two of these values. The process refuses broadcasts beyond its window. A sender
+// broadcasts in the first third of its own window. A process accepts INITIAL, and answers it with an echo, in
+// the first two thirds. So no correct process refuses what the others need, as long as no correct process
+// falls more than a third of a window behind another in one sender's broadcasts. That is one more condition
+// on the links. Every protocol with bounded memory needs such a condition, because a slow process may need
+// messages that all others have forgotten.
 //
-// Not promised: any order; anything after a restart. A restarted process has forgotten what it vouched for,
-// and might contradict it: it is silent forever, and counts as faulty.
+// Not promised: any order; anything about a process that restarts. It has forgotten which values it vouched
+// for, and might vouch for others. So it is silent forever, and counts as faulty.
 //
 // Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the numbering of broadcasts
 // and the window are this package's.

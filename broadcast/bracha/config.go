@@ -70,7 +70,7 @@ func New(c Config) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of broadcasts that a process keeps for each "+
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of broadcasts that a process stores for each "+
 		"sender, 3 or more")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
@@ -95,12 +95,12 @@ func promises(a parley.RunConditions) []parley.Promise {
 		safe = ""
 		live = missing(a)
 	}
-	const joined = "n > 3m: m+1 correct processes vouch for what one delivers, and all others join them"
+	const joined = "n > 3m: if one correct process delivers, m+1 correct processes are ready, and all others join them"
 	return []parley.Promise{
 		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
 		parley.Promised(problem.Agreement, joined, live),
 		parley.Promised(problem.SenderIntegrity,
-			"of more than (n+m)/2 processes that echo a message, one is correct and has it from the sender", safe),
+			"more than (n+m)/2 processes echo a message: one of them is correct and received it from the sender", safe),
 		parley.Promised(problem.Delivery, "follows from validity if a process broadcasts", live),
 		parley.Promised(Consistency, "any two sets of more than (n+m)/2 echoing processes share a correct process", safe),
 		parley.Promised(Totality, joined, live),

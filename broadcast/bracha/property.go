@@ -16,7 +16,8 @@ const (
 
 var consistency = parley.Property{
 	Name: Consistency, Mode: parley.Always,
-	Says: "no two correct processes deliver different messages as the same broadcast, and none delivers it twice",
+	Says: "no two correct processes deliver different messages as the same broadcast, and no correct " +
+		"process delivers a broadcast twice",
 	Check: func(h *parley.History) error {
 		_, err := delivered(h)
 		return err
@@ -25,7 +26,8 @@ var consistency = parley.Property{
 
 var totality = parley.Property{
 	Name: Totality, Mode: parley.Eventually,
-	Says: "if a correct process delivers something as a broadcast, all correct processes do",
+	Says: "if a correct process delivers a message for a broadcast, all correct processes deliver a message " +
+		"for this broadcast",
 	Check: func(h *parley.History) error {
 		if !h.Over {
 			return nil

@@ -1,76 +1,79 @@
-// Package byzantine is total order broadcast among processes that may lie: whatever m of them do, all correct
-// processes deliver the same messages in the same order.
+// Package byzantine is total order broadcast among processes that may lie: all correct processes deliver the
+// same messages in the same order, whatever m faulty processes do.
 //
-// The problem: reliable broadcast, and two correct processes deliver any two messages in the same order, with
-// n > 3m processes of which m may fail in any way.
+// The problem: reliable broadcast in which any two correct processes deliver any two messages in the same
+// order. There are n > 3m processes, and m of them may fail in any way.
 //
 // The model: rounds on demand (lockstep.Schedule.OnDemand), oral messages. The order consists of consecutive
 // slots; a slot is m+1 rounds. In a slot every process has at most one batch of requests, and all agree on
 // the vector of the digests of the batches: one agreement by exponential information gathering for each
-// process, side by side. A process with requests opens the next slot; each other process then adds its own
-// requests, as many as its congestion window allows: see pace. Many slots are in flight at a time, and are
-// delivered in order; within a slot batches are ordered by process, and requests within a batch by arrival.
-// Requests of one sender are numbered, and delivered in this order; a request with another number than the
-// next one is left out. A process whose own request is left out proposes it again.
+// process, side by side. A process with requests opens the next slot. Each other process then adds its own
+// requests, as many as its congestion window allows: see pace. Many slots are in flight at a time. They are
+// delivered in order. Within a slot, batches are ordered by process, and within a batch, requests are ordered
+// by arrival. The requests of one sender are numbered, and delivered in the order of their numbers. A request
+// with another number than the next one is left out. A process whose own request is left out proposes it
+// again.
 //
-// A process holds a batch before it vouches for it. Otherwise processes could agree on a digest although no
-// correct process has the bytes. Then some would wait forever, or skip the batch. So in round 0 each
-// process sends the batch itself. A lieutenant uses the digest of the received bytes as the source's value,
-// so it holds what it relays. If the agreement is on a digest, a majority of the lieutenants claimed to
-// have the batch, more than there are liars, so a correct process holds the bytes. A process without the
-// bytes requests them from all others and waits: it never skips. That needs no rounds.
+// A process relays the digest of a batch only if it holds the batch. Otherwise processes could agree on a
+// digest although no correct process has the bytes. Then some processes would wait forever, or skip the
+// batch. So in round 0 each process sends the batch itself. A lieutenant computes the digest of the received
+// bytes, and relays it as the source's value. If the decision is a digest, a majority of the lieutenants
+// claimed to have the batch. These are more than m, so a correct process holds the bytes. A process without
+// the bytes requests them from all others and waits. It never skips the batch. The request needs no rounds.
 //
 // Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
-// one batch; so what is delivered is a function of the agreed value. The batch of a correct process is in
+// one batch. So the deliveries are a function of the agreed values. The batch of a correct process is in
 // every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
-// and its rounds end by the clock. A process without a batch has it two message delays after its request.
+// and its rounds end by the clock. A process that lacks a batch gets it two message delays after its request.
 //
-// A late process counts as faulty, whatever it delivers; but it continues, so it should deliver what all
-// others do. A late source decides as its lieutenants do, see [eig.Observed]. A process that receives from
-// fewer than n-m-1 others in a round, or whose frames reach fewer, is cut off, and counts as out: it
-// delivers nothing until it has rejoined. And if m > 0, in every slot all send a mark of what they agreed on
-// some slots before: a process that learns that n-m others have another mark is out as well.
+// A late process counts as faulty, whatever it delivers. But it continues, so it should deliver what all
+// others deliver. A late source decides as its lieutenants do, see [eig.Observed]. A process is out if it
+// receives from fewer than n-m-1 others in a round, or if its frames reach fewer than that. A process that is
+// out delivers nothing until it has rejoined. If m > 0, all processes send in every slot a mark, a digest of
+// what they agreed on some slots before. A process is also out if it learns that n-m others have another
+// mark.
 //
-// A process that restarts, or missed the end of a round, cannot join the running slots: when they may begin
-// depends on when earlier ones did, which it has not seen. So the order has eras, each with slots from 1. A
-// process that is out asks all to admit it; each then puts a wish for it into its batches. The era ends after
-// the slot in which wishes for one process by m+1 processes, at least one of them correct, are delivered;
-// that slot is the same at all processes. What was agreed on beyond is dropped, and its senders propose it
-// again. When an era ends at a process, or when m+1 others have reported that they are ready for the next
-// one, the process reports that it is ready, and it begins the next era when 2m+1 are ready. So no process
-// begins it before a correct process knows the end, and all begin it within two message delays: in all eras
-// but the first, rounds are longer by one delay. Each process sends the end to those that join: how many
-// requests were delivered, by sender. What m+1 report identically is true. A process that joins delivers from
-// the first slot of the era on, in which it has taken part from the beginning.
+// A process that restarts, or missed the end of a round, cannot join the running slots: the times at which
+// they may begin depend on earlier slots, which it has not seen. So the order has eras (epochs), each with
+// slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for this
+// process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for one
+// process; at least one of the m+1 is correct. That slot is the same at all processes. Agreements on later
+// slots of the era are dropped, and the senders propose their batches again. When an era ends at a process,
+// or when m+1 others have reported that they are ready for the next era, the process reports that it is
+// ready. It begins the next era when 2m+1 processes are ready. So no process begins the era before a correct
+// process knows the end of the last one, and all begin it within two message delays. For this, rounds are one
+// delay longer in all eras but the first. Each process sends the end of the last era to the processes that
+// join: how many requests were delivered, by sender. An end that m+1 processes report identically is true. A
+// process that joins takes part in the era from its first slot, and delivers from that slot on.
 //
-// If more than m are out at a time, that may fail, because the remaining processes are too few to agree,
-// or to admit any. So the order can be reset. A process that is out reports that; when n-m report it, at
-// least m+1 of them truthfully, they report that they are ready for a new era, after the last one that
-// 2m+1 were ready for. The other processes follow when m+1 have reported that, and the era begins when
-// 2m+1 are ready. Members go out as well when m+1 others ask repeatedly to be admitted, without success.
-// No process knows the end of what was before: in the first slot each states what it has delivered, and
-// the claims that are agreed on determine where the order continues, if they come from n-m processes. See
-// reform.go. A reset fails if a ready process is too late, and is tried again, without limit if
-// Config.Tries is large enough.
+// If more than m processes are out at a time, this may fail, because too few processes remain to agree, or to
+// admit a process. So the order can be reset. A process that is out reports that. When n-m processes report
+// it, at least m+1 of them truthfully, they report that they are ready for a new era. Its number is greater
+// than that of the last era for which 2m+1 processes were ready. The other processes follow when m+1
+// processes have reported that, and the era begins when 2m+1 are ready. If m+1 others ask repeatedly to be
+// admitted, without success, a member becomes out as well. No process knows the end of the old order. So in
+// the first slot each process states what it has delivered. If the processes agree on the claims of n-m
+// processes, these claims determine where the order continues. See reform.go. A reset fails if a ready
+// process is too late. It is then tried again, without limit if Config.Tries is large enough.
 //
 // Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total order, agreement,
 // validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
-// Restored. It does not deliver what was delivered meanwhile; the positions in the order, the Value of a
-// delivery, show how much that was.
+// Restored. It does not deliver what was delivered meanwhile. The field Value of a delivery is its position
+// in the order, and shows how much was missed.
 //
-// If more than m were out, but the others were faulty only by silence or lateness, and n-m correct ones
-// are up and in time again, these have rejoined after tens of rounds, and all of the above holds from then
-// on. About what was before: no position is used for two payloads, unless at most m processes knew of its
-// first use, or all that knew of it have crashed. A request to a correct process that did not crash is
-// delivered. At most m of the resetting processes, those that had delivered it before, may deliver it
-// twice, at two positions; the others deliver nothing of what they missed. A liar may have its claim
-// counted, so that positions jump ahead, or so that a request that it and one correct process claim to
-// have delivered is not delivered again.
+// Now suppose that more than m processes were out, that all faults were silence or lateness, and that n-m
+// correct processes are up and in time again. These have rejoined after tens of rounds, and all of the above
+// holds from then on. For the time before, the following holds. A position is used for only one payload,
+// except if at most m processes knew of its first use, or all that knew of it have crashed. A request to a
+// correct process that did not crash is delivered. At most m of the resetting processes had delivered the
+// request before; these may deliver it twice, at two positions. The others do not deliver what they missed.
+// The claim of a liar may count. Then positions may jump ahead, or a request that only the liar and one
+// correct process claim to have delivered is not delivered again.
 //
 // Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if it lies;
 // fairness to requests to a liar; requests to a process before its crash. With delays beyond the schedule, or
-// more faulty processes one of which lies, nothing is promised, not even safety: that two correct processes
-// deliver different messages is then detected later, if at all.
+// with more than m faulty processes of which one lies, nothing is promised, not even safety. If two correct
+// processes then deliver different messages, this is detected later or never.
 //
 // Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
 // the state machine approach, The implementation of reliable distributed multiprocess
@@ -78,35 +81,36 @@
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process cannot join the running slots: when they may begin depends
-// on when earlier ones did. It asks to be admitted; the wishes of m+1 processes, delivered in the order
-// itself, end the era, and all begin the next one from slot 1 as soon as 2m+1 are ready for it. Motive: one
-// place for the change everywhere, which liars alone cannot cause, and no process knows more of the new slots
-// than the one that joins. Cost: in later eras, rounds last half as long again while a process is silent,
-// because all begin them within two delays and not one; a process delivers nothing of what it missed.
+// A Byzantine order has eras. A restarted process cannot join the running slots: the times at which they may
+// begin depend on earlier slots. So the process asks to be admitted. The wishes of m+1 processes, delivered
+// in the order itself, end the era. All begin the next era from slot 1 as soon as 2m+1 are ready for it.
+// Motive: the change is at the same place of the order everywhere, liars alone cannot cause it, and the
+// process that joins knows as much of the new slots as all others. Cost: in later eras, rounds last 1.5 times
+// as long while a process is silent, because processes begin a slot within two delays instead of one. A
+// process that rejoins delivers nothing of what it missed.
 //
-// A Byzantine order limits its own rate. The bytes of a process in running slots are at most a window, which
-// grows while the process is in time and halves when it is late itself, or too late for the others; and its
-// batches are spread over the time that a slot takes. Motive: while a process is silent, rounds end by the
-// clock. A process with more requests than processors can handle would be late, with all others, and the
-// order would be reset. The duration of slots does not count: liars can influence it. Cost: a single sender
-// reaches its full rate only after the time of a dozen slots; where all slots end early nothing shows that
-// rounds are too short for the load.
+// A Byzantine order limits its own rate. A process has at most a window of bytes in running slots. The window
+// grows while the process is in time, and halves when the process is late or its frames arrive late at the
+// others. The process spreads its batches over the time that a slot takes. Motive: while a process is silent,
+// rounds end by the clock. If a process submitted more requests than the computers can handle, all processes
+// would be late, and the order would be reset. The window does not depend on the duration of slots, because
+// liars can influence it. Cost: a single sender reaches its full rate only after the time of a dozen slots.
+// As long as all slots end early, nothing shows that rounds are too short for the load.
 //
-// What a liar makes others store is bounded by what correct processes may send. In a Byzantine order a
-// process has a bounded number of bytes of batches in flight in the time that a slot may last, by its own
-// clock, and others store at most twice as many of it. Motive: frames of slots that may yet begin must be
-// stored, and a process may refuse none of a correct one. Cost: a limit on the rate of one sender, which the
-// length of a round determines.
+// The bytes that a liar makes others store are bounded. In the longest time that a slot may last, by its own
+// clock, a process sends batches with a bounded number of bytes. Every other process stores at most twice as
+// many bytes from it. Motive: a process must store frames of slots that may still begin, and must not refuse
+// a frame of a correct process. Cost: the length of a round limits the rate of one sender.
 //
 // A Byzantine order can be reset. When n-m processes report that they are out, they agree in the first slot
-// of a new era on what each has delivered, and continue after that. Motive: with more than m out, too few are
-// left to admit any. Cost: positions may jump, at most m processes may deliver a payload twice, and what only
-// a liar and one correct process had counts as delivered.
+// of a new era on what each has delivered, and continue after that. Motive: if more than m processes are out,
+// too few are left to admit a process. Cost: positions may jump, and at most m processes may deliver a
+// payload twice. A payload that only a liar and one correct process had delivered counts as delivered.
 //
-// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order, and
-// takes far less time this way where a processor has no instruction for SHA-256. Cost: a library, where other
-// protocols use only the standard one; on a processor with that instruction SHA-256 would be faster.
+// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
+// processor without an instruction for SHA-256, BLAKE2b takes far less time. Cost: the package needs a
+// library outside the standard library, which no other protocol does; and on a processor with that
+// instruction SHA-256 would be faster.
 package byzantine
 
 import (

@@ -1,27 +1,27 @@
 // Package causal is causal broadcast, in two forms. One form sends with each message all messages that it may
 // depend on. The other form sends a vector clock that counts those messages.
 //
-// The problem: causal broadcast. It is reliable broadcast, and if the broadcast of m causally precedes that
-// of m' (its sender broadcast or delivered m before, or did so with a message that m causally precedes), no
-// correct process delivers m' unless it has delivered m before. Messages of which neither precedes the other
-// may be delivered in any order, which may differ between processes.
+// The problem: causal broadcast. It is reliable broadcast with one more promise. A message m causally
+// precedes m' if the sender of m' broadcast or delivered m before m'. So does m if it precedes a message that
+// precedes m'. If m causally precedes m', every correct process that delivers m' has delivered m before. If
+// neither of two messages precedes the other, processes may deliver them in different orders.
 //
 // The model of the broadcast below holds: asynchronous, with crashes and without liars, because a process
 // that piggybacks a message could forge it. The validity and agreement of the broadcast below, uniform or
 // not, hold here as well.
 //
-// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast contains, whole and in order,
-// all that its sender has delivered since its previous broadcast (prevDlvs, including its own messages); a
-// receiver first delivers those of them that it has not delivered. It works because each message that
-// precedes m' is in the bundle of m' or in an earlier bundle of the same sender, or in the bundle of a
-// message that is there. Nothing is ever held back. Bundles are numbered, so that a process notices if the
-// layer beneath is not FIFO, and then delivers no more of that sender. The cost is length: a bundle grows
-// with what its sender has delivered since its last broadcast. A process that has delivered Config.Most
-// messages without a broadcast of its own broadcasts them alone, so that neither memory nor messages grow
-// without bound.
+// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast is a bundle: before the new
+// message, it contains all messages that its sender has delivered since its previous broadcast (prevDlvs,
+// including its own messages), complete and in order. A receiver first delivers the messages of the bundle
+// that it has not delivered yet. This works because each message that precedes m' is in the bundle of m', in
+// an earlier bundle of the same sender, or in the bundle of a message in one of these. Nothing is ever held
+// back. Bundles are numbered. So a process notices if the layer beneath is not FIFO, and then delivers
+// nothing more from that sender. The cost is length: a bundle grows with what its sender has delivered since
+// its last broadcast. A process that has delivered Config.Most messages without a broadcast of its own
+// broadcasts them alone, so that neither memory nor messages grow without bound.
 //
 // Vector clocks work on top of any reliable broadcast. A message says how many messages of each incarnation
-// of each process its sender had delivered, and is held back until that many have been delivered here. It
+// of each process its sender had delivered, and is held back until that many have been delivered here. This
 // works because a sender's messages are delivered in the order of their numbers, so that a count identifies
 // them. The cost is a vector on each message, and waiting.
 //
@@ -29,17 +29,19 @@
 // piggyback delivers m at once, from the copy in m'. With vector clocks m' waits, and other messages are
 // delivered first.
 //
-// Duplicates: in both forms the messages of an incarnation are delivered in order, so that one number for
-// each incarnation records what was delivered. The only other memory is prevDlvs and, with vector clocks, at
-// most Config.Window held-back messages of an incarnation. A vector that is more than Config.Window ahead in
-// some place is refused. What is refused is lost, and whatever depends on it waits forever or is refused too:
-// causal order holds beyond the model, but delivery does not.
+// Memory: in both forms the messages of an incarnation are delivered in order, so that one number for each
+// incarnation records which of them were delivered. This number detects duplicates. The only other memory is
+// prevDlvs and, with vector clocks, at most Config.Window held-back messages of an incarnation. A message is
+// refused if its vector is more than Config.Window ahead in some place. A refused message is lost, and all
+// messages that depend on it wait forever or are refused too. So causal order holds even outside the model,
+// but delivery does not.
 //
 // Incarnations: a process that restarts after a crash is another sender with an empty past. The last
 // problem.MaxLives incarnations of a process are remembered.
 //
 // Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with prevDlvs read as a sequence;
-// vector clocks as in Birman, Schiper and Stephenson (1991), counting incarnations instead of processes.
+// vector clocks as in Birman, Schiper and Stephenson (1991), with a count for each incarnation instead of
+// each process.
 package causal
 
 import (

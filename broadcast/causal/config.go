@@ -73,9 +73,9 @@ func New(c Config) parley.Protocol {
 
 // promises adds the order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	because := "whatever precedes a message travels with it or came earlier from the same sender (lecture)"
+	because := "all messages that precede a message travel with it, or came earlier from the same sender (lecture)"
 	if c.Form == Vector {
-		because = "a message waits until all that its vector counts is delivered (Birman, Schiper, Stephenson 1991)"
+		because = "a message waits until all messages that its vector counts are delivered (Birman, Schiper, Stephenson 1991)"
 	}
 	var out []parley.Promise
 	for _, p := range c.Beneath(a) {
@@ -131,7 +131,8 @@ func Tower(form Form, c diffusion.Config) parley.Protocol {
 		New(Config{N: c.N, Form: form, Window: c.Window, Beneath: beneath.Promises, Uniform: c.Uniform}))
 	p.Flags = parley.Flags(tower{c, form}, func(fs *flag.FlagSet, t *tower) func(*tower, parley.Naming) error {
 		config := diffusion.Flags(fs, &t.Config)
-		how := fs.String("form", form.String(), "form of the dependencies of a message: `piggyback|vector`")
+		how := fs.String("form", form.String(), "how a message carries its causal dependencies: "+
+			"`piggyback|vector`; piggyback: as copies of earlier messages; vector: as a vector clock")
 		return func(t *tower, naming parley.Naming) error {
 			if t.form = Vector; *how == Piggyback.String() {
 				t.form = Piggyback

@@ -100,10 +100,10 @@ func New(c Config) parley.Protocol {
 
 // promises returns what holds in a run, by the argument in the package comment.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	because := "along a path of correct processes each relays before it delivers (lecture)"
+	because := "each process on a path of correct processes relays a message before it delivers the message (lecture)"
 	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	if c.Uniform {
-		because = "of the majority that holds a delivered message, one is correct and has sent it to all"
+		because = "a majority holds each delivered message, and one process of the majority is correct and has sent it to all"
 		names = append(names, problem.UniformAgreement)
 	}
 	var out []parley.Promise

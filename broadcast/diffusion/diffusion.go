@@ -4,29 +4,29 @@
 // The problem: reliable broadcast. All correct processes deliver what a correct process broadcasts, and what
 // a correct process delivers. No process delivers anything twice, or anything that was not broadcast.
 //
-// The model: asynchronous; any number of processes may crash, as long as every two correct ones are connected
-// by a path of correct processes and of links that lose nothing. Links may double and reorder. Relays are
-// trusted: a lying process can broadcast in the name of any other. The only promise about processes that
-// restart after a crash is that they violate no property: no process resends what they missed.
+// The model: asynchronous; any number of processes may crash, as long as a path of correct processes and of
+// links that lose nothing connects every two correct processes. Links may double and reorder. Relays are
+// trusted: a lying process can broadcast in the name of any other. A process that restarts after a crash
+// violates no property, but no process resends what it missed.
 //
 // Why it works: consider the path from a correct process that delivers m to any other correct process. Each
 // process on it sends m to the next one before it delivers m itself.
 //
 // Uniform or not: the plain form is not uniform. A process may deliver a message and crash, and the copies
-// that it sent may be lost in the crash, or reach only neighbors that crash too. (On a complete graph, if
-// sent messages arrive even when their sender crashes, the plain form is uniform, because a process sends
-// before it delivers.) With Config.Uniform a process delivers only when it has received copies from more than
-// half of all processes, itself included. If fewer than half of them crash, one of those is correct, so all
-// correct processes receive a copy from it, relay it, and receive each other's relays. The uniform form needs
-// a complete graph.
+// that it sent may be lost in the crash, or reach only neighbors that crash too. With one exception: on a
+// complete graph whose messages arrive even if their sender crashes, the plain form is uniform, because a
+// process sends before it delivers. With Config.Uniform a process delivers only when it has received copies
+// from more than half of all processes, itself included. If fewer than half of all processes crash, at least
+// one of these copies is from a correct process. So all correct processes receive a copy from that process,
+// relay it, and receive each other's relays. The uniform form needs a complete graph.
 //
 // Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender, a
 // process stores the number up to which it has delivered all messages, and the ranges of delivered numbers
-// beyond it. Both are exact, and the process keeps nothing else. A message that is Config.Window or more
-// beyond the first gap is refused. The process loses this message unless another copy arrives after the
-// gap is filled. A gap does not last: within one incarnation a sender has sent every message before it
-// sends the next. So the window must be as large as the number of messages that one sender can have in
-// flight. Only the last problem.MaxLives incarnations of a process are remembered.
+// beyond it. The process keeps nothing else. A message that is Config.Window or more beyond the first gap is
+// refused. The process loses this message unless another copy arrives after the gap is filled. A gap does not
+// last: within one incarnation a sender has sent every message before it sends the next. So the window must
+// be as large as the number of messages that one sender can have in flight. Only the last problem.MaxLives
+// incarnations of a process are remembered.
 //
 // Source: the lecture on broadcast, reliable broadcast by message diffusion; the
 // uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and

@@ -1,12 +1,12 @@
-// Package fifo is FIFO broadcast on top of any reliable broadcast: messages carry the sender's own sequence
-// numbers, and a receiver puts an early message into a bag.
+// Package fifo is FIFO broadcast on top of any reliable broadcast: the sender numbers its messages, and a
+// receiver keeps a message that arrives early in a bag (the lecture's word for a hold-back queue).
 //
-// The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts m before m', no correct
-// process delivers m' unless it has delivered m before.
+// The problem: FIFO broadcast. It is reliable broadcast, and if a process broadcasts m before m', every
+// correct process that delivers m' has delivered m before.
 //
 // The model of the broadcast below holds: asynchronous, with crashes. Its validity and agreement, uniform or
-// not, hold here as well, because an incarnation of a process broadcasts all messages before m' before it
-// broadcasts m', so that no gap lasts. A gap is never skipped: if a message is lost although the model
+// not, hold here as well: before an incarnation of a process broadcasts m', it has broadcast all messages
+// with lower numbers, so that no gap lasts. A gap is never skipped: if a message is lost although the model
 // excludes it, no later message of that incarnation of the sender is delivered.
 //
 // Why it works: next[q] is the number of the only message of q that may be delivered, and it increases by one

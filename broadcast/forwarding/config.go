@@ -48,10 +48,10 @@ func (c Config) check() (tree, error) {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n, fanout := c.N, c.Fanout
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "`number` of children of a process in the tree, 1 or more")
+	fs.IntVar(&c.Fanout, "fanout", c.Fanout, "`number` of children of each process in the tree, 1 or more")
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished broadcasts of a process, 1 or more")
-	fs.BoolVar(&c.Notice, "notice", c.Notice, "announce the end of a broadcast in a message of its own, not in "+
-		"the next broadcast")
+	fs.BoolVar(&c.Notice, "notice", c.Notice, "announce the end of a broadcast in a separate message, not "+
+		"in the next broadcast")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n || c.Fanout != fanout {
 			c.Tree, c.Root = nil, 0

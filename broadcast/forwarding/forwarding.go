@@ -1,8 +1,8 @@
 // Package forwarding is reliable broadcast along a tree: a process forwards a message only to its children,
 // and the remaining processes take over the duties of those that crash.
 //
-// The problem: all correct processes deliver, once, whatever a correct process broadcasts or delivers,
-// although processes crash in the middle of forwarding.
+// The problem: all correct processes deliver every message that a correct process broadcasts or delivers, and
+// deliver it once, although processes crash in the middle of forwarding.
 //
 // The model: crashes; asynchronous except for suspicions. The bound: any number of crashes, up to n-1, if
 // links lose nothing and all remaining processes eventually suspect every crash. The layer receives
@@ -14,26 +14,27 @@
 // children. Diffusion takes n(n-1)+1 messages.
 //
 // Why it works: a process acknowledges when every process below it in the tree holds the message or has
-// crashed. Until then its parent, which holds it too, stands in for it: the parent serves the children of
-// a child that it suspects, their children if it suspects them as well, and so on. That leaves the top of
-// the tree. A process that holds the message and suspects all above it, including the root, serves the
-// tree from the root down in the same way. Now let a correct process hold the message. On its way down a
-// message is also sent to every process that it passes. So consider the correct processes on the way from
-// the holder up to the root, the holder included: the uppermost of them holds it as well. That one is the
-// root, or it stands in for the root; so all branches are served down to the first correct process of
-// each, and from there on by that one. The message carries the whole tree, because a process that stands
-// in must know it.
+// crashed. Until then the parent of the process also holds the message, and stands in for it if necessary:
+// the parent serves the children of a child that it suspects, their children if it suspects them as well, and
+// so on. The same must hold at the top of the tree. A process that holds the message, and suspects all
+// processes above it including the root, serves the tree from the root down in the same way. Now let a
+// correct process hold the message. On its way down, a message is also sent to every process that it passes.
+// So consider the correct processes on the path from the holder up to the root, the holder included: the
+// uppermost of them holds the message as well. This process is the root, or it stands in for the root. So
+// every branch is served down to its first correct process, and that process serves the rest of the branch.
+// The message carries the whole tree, because a process that stands in must know the tree.
 //
 // A broadcast is complete when the root's children have all acknowledged, or failed and been replaced. Then
-// no process needs to hold it any longer. The others learn that in the lecture's two ways: each message says
-// up to which one its sender's broadcasts are complete, so that the next broadcast reports on the last one.
-// With Config.Notice the root reports it in a separate message, which processes pass down the tree. The
-// lecture's root is done when it has sent to all its children. That does not survive two crashes: a child may
-// have failed before it forwarded anything, and the root with it, and no process would serve its subtree.
+// no process needs to hold it any longer. The others learn that in one of the lecture's two ways. Normally
+// each message says up to which number its sender's broadcasts are complete, so that the next broadcast
+// reports on the last one. With Config.Notice the root reports the completion in a separate message, which
+// processes pass down the tree. In the lecture the root is done when it has sent to all its children. That
+// rule does not survive two crashes: if a child crashes before it forwards anything, and the root crashes
+// too, no process serves the child's subtree.
 //
-// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process
-// numbers its broadcasts from 1 in an incarnation of its own, and is a new process to the others. A
-// process that loses its disk loses its incarnation number too, and then must not use its old name.
+// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process numbers
+// its broadcasts from 1 in a new incarnation, and the others treat it as a new process. A process that loses
+// its disk loses its incarnation number too, and then must not use its old name.
 //
 // Not promised: that the others deliver what a process delivered before it crashed (no uniformity: the root's
 // crash may leave a leaf alone with the message); any order; that a restarted process gets what it missed;

@@ -1,38 +1,39 @@
 // Package guard prevents a process that missed a delivery from contaminating the others.
 //
-// Problem: a process that omits to deliver what all others delivered continues from a state that differs from
-// theirs. Its next broadcasts reflect that state, all processes deliver them, and the whole system may become
-// wrong.
+// Problem: a process that omits a delivery continues from a state that differs from the state of the others.
+// Its next broadcasts reflect that state, all processes deliver them, and the whole system may become wrong
+// (contamination).
 //
-// Model: one process that omits, or any number that crash; messages in bounded time. The layer beneath is a
-// FIFO broadcast that leaves nothing out: stack.New(diffusion, fifo, guard).
+// Model: one process omits deliveries, or any number of processes crash; messages arrive in bounded time. The
+// layer beneath is a FIFO broadcast that leaves nothing out: stack.New(diffusion, fifo, guard).
 //
 // Source: the lecture, remarks on broadcasts: a message carries what its receiver needs to see whether it is
 // safe to deliver it, and a process that fails stops.
 //
-// Why it works: with FIFO order a number says what a process has delivered of another. Every message
-// carries these numbers. Any two correct processes deliver a message at most Bound apart. So if a message
-// arrives whose sender had not delivered what this process delivered more than Bound ago, the sender has
-// omitted it: this process refuses its message and all later ones. And if, for longer than Bound, this
-// process has not delivered what two others have delivered, one of them is correct and this process has
-// omitted it: it stops, before it sends again.
+// Why it works: with FIFO order, one number says which messages of a sender a process has delivered. Every
+// message carries these numbers for all senders. Any two correct processes deliver a message at most Bound
+// apart. So suppose that a message arrives, and its sender had not delivered a message that this process
+// delivered more than Bound ago. Then the sender has omitted that delivery, and this process refuses all its
+// messages from then on. Or suppose that two others have delivered a message, and this process has not
+// delivered it for longer than Bound. One of the two others is correct, so this process has omitted the
+// delivery, and stops before it sends again.
 //
-// If two processes omit, one of them may be the only process that has delivered a message of the other. Then
-// it takes all other processes for faulty, and its own state for the right one. To find out which state is
-// right, the processes would have to agree, as in membership/group.
+// If two processes omit deliveries, one of them may be the only process that has delivered a message of the
+// other. Then it takes all other processes for faulty, and its own state for correct. To find out which state
+// is correct, the processes would have to agree, as in membership/group.
 //
-// Not promised: that correct processes agree on the messages of a process that was found out. One may have
-// delivered the last of them just before another refused it. Without a bound on time an omission looks like a
-// slow link: then the guard takes a slow process for a failed one, which is safe, and stops it.
+// Not promised: that correct processes agree on the messages of a process that was found out. One process may
+// have delivered the last of these messages just before another process refused it. Without a bound on time
+// an omission looks like a slow link. Then the guard takes a slow process for a faulty one, and stops it;
+// this is safe.
 //
 // # Decisions
 //
-// The contamination guard counts, and has a bound on time. A message says how much of each sender its own
-// sender had delivered, in FIFO order; a sender that lacks what this process has had for longer than the
-// bound is refused, and a process that finds itself so far behind stops. Motive: one number per process is
-// all that FIFO order needs to describe a history. Cost: without a bound on delays a slow process is stopped;
-// and of the last messages of a process that was found out, correct processes may have delivered different
-// ones.
+// The guard counts deliveries, and needs a bound on time. Every message says how many messages of each
+// process its sender had delivered, in FIFO order. A process refuses a sender that lacks a delivery for
+// longer than the bound, and stops if it lacks one itself for so long. Motive: in FIFO order, one number per
+// process describes a history. Cost: without a bound on delays, a slow process is stopped. Correct processes
+// may have delivered different last messages of a process that was found out.
 package guard
 
 import (
@@ -102,8 +103,8 @@ func New(c Config) parley.Protocol {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "`ticks` between the deliveries of one message at "+
-		"two processes, at most")
+	fs.Int64Var((*int64)(&c.Bound), "bound", int64(c.Bound), "maximum number of `ticks` between the "+
+		"deliveries of one message at two processes")
 	fs.BoolVar(&c.Off, "off", c.Off, "disable the guard, to see what it prevents")
 	return func(c *Config, _ parley.Naming) error {
 		if err := parley.CheckN(c.N, 1); err != nil || c.Bound >= 1 {

@@ -19,7 +19,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	var out []parley.Promise
 	for _, name := range []string{problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery} {
-		p := problem.Promise(a, name, "the broadcast below, of which a correct process loses nothing to the guard")
+		p := problem.Promise(a, name, "the broadcast below promises it; the guard takes no delivery from a correct process")
 		switch {
 		case !p.Holds || name != problem.Validity:
 		case several:
@@ -52,9 +52,9 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 func Bound(n, m int) error {
 	switch {
 	case m > 1:
-		return errors.New("one process that omits is tolerated: of two, one may alone know what the other sent")
+		return errors.New("one process that omits is tolerated: if two omit, one may be alone in knowing what the other sent")
 	case m == 1 && n < 4:
-		return errors.New("n >= 4 is needed: two others must confirm what a process sent, beside the one that omits")
+		return errors.New("n >= 4 is needed: two others must confirm what a process sent, besides the process that omits")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func sameOrder(r *run, a, b *sequence) error {
 			continue
 		}
 		if place < lastPlace {
-			return fmt.Errorf("%s delivered %s before %s, and %s the other way round",
+			return fmt.Errorf("%s delivered %s before %s, and %s delivered them in the opposite order",
 				r.h.Name(a.at), r.name(last), r.name(c), r.h.Name(b.at))
 		}
 		last, lastPlace = c, place

@@ -1,13 +1,13 @@
 // Package problem states the problem of broadcast: reliable, FIFO, causal and total order, uniform or not. It
-// has the properties that a solution must have; protocols solve the problem.
+// defines the properties of a solution; other packages have the protocols.
 //
 // A process broadcasts upon a [Request], and delivers a message of kind Carried with the sender and the
 // payload. Sender and payload identify a broadcast. One sender may broadcast a payload twice; then the k-th
 // delivery at a process belongs to the k-th broadcast.
 //
-// A process that restarts after a crash begins another incarnation. Each incarnation is a sender of its own
-// with respect to order, as in any system in which a member is a process together with its incarnation: there
-// is no order between what a process broadcast before a crash and what it broadcasts afterwards.
+// A process that restarts after a crash begins another incarnation. With respect to order, each incarnation
+// is a sender of its own: there is no order between the broadcasts of a process before a crash and those
+// after it.
 //
 // Source: the lecture on broadcast, its definitions of reliable, FIFO, causal and
 // atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).

@@ -52,7 +52,7 @@ func check(name string, h *parley.History) error { return problem.Of(name)[0].Ch
 func TestProperties(t *testing.T) {
 	for _, c := range []struct{ property, story, says string }{
 		{"validity", "0:a 0<0:a 1<0:a 2<0:a 3<0:a", ""},
-		{"validity", "0:a 0<0:a 1<0:a 3<0:a", "P2 did not deliver a of P0, which the sender, which is correct, broadcast"},
+		{"validity", "0:a 0<0:a 1<0:a 3<0:a", "P2 did not deliver a of P0, which the correct sender broadcast"},
 		{"validity", "x2 0:a 0<0:a 1<0:a 3<0:a", ""},
 		{"validity", "x0 0:a 1<0:a", ""},
 		{"validity", "0:a>12 1<0:a 2<0:a", ""},
@@ -118,13 +118,13 @@ func TestProperties(t *testing.T) {
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<0:a 2<1:c 2<0:b", ""},
 
 		{"total order", "0:a 1:b 2<0:a 2<1:b 3<0:a 3<1:b", ""},
-		{"total order", "0:a 1:b 2<0:a 2<1:b 3<1:b 3<0:a", "P2 delivered a of P0 before b of P1, and P3 the other way round"},
-		{"total order", "0:a 1:b 0:c 2<0:a 2<1:b 2<0:c 3<0:a 3<0:c 3<1:b", "the other way round"},
+		{"total order", "0:a 1:b 2<0:a 2<1:b 3<1:b 3<0:a", "P2 delivered a of P0 before b of P1, and P3 delivered them in the opposite order"},
+		{"total order", "0:a 1:b 0:c 2<0:a 2<1:b 2<0:c 3<0:a 3<0:c 3<1:b", "in the opposite order"},
 		{"total order", "0:a 1:b 0:c 2<0:a 2<1:b 3<0:a 3<0:c", ""},
 		{"total order", "x3 0:a 1:b 2<0:a 2<1:b 3<1:b 3<0:a", ""},
-		{"uniform total order", "x3 0:a 1:b 2<0:a 2<1:b 3<1:b 3<0:a", "the other way round"},
+		{"uniform total order", "x3 0:a 1:b 2<0:a 2<1:b 3<1:b 3<0:a", "in the opposite order"},
 		{"uniform total order", "x3 0:a 1:b 2<0:a 2<1:b 3<0:a 3<1:b", ""},
-		{"uniform total order", "0:a 1:b 2<0:a 2<1:b 2! 2<1:b 2<0:a", "P2 delivered a of P0 before b of P1, and P2 the other way round"},
+		{"uniform total order", "0:a 1:b 2<0:a 2<1:b 2! 2<1:b 2<0:a", "P2 delivered a of P0 before b of P1, and P2 delivered them in the opposite order"},
 
 		{"uniform prefix", "x3 0:a 1:b 2<0:a 2<1:b 3<0:a", ""},
 		{"uniform prefix", "x3 0:a 1:b 2<0:a 2<1:b 3<1:b", "of the messages to both, the one at place 1 is a of P0 at P2 and b of P1 at P3"},
@@ -318,7 +318,7 @@ func ExampleOf() {
 	}
 	// Output:
 	// integrity <nil>
-	// validity process 1 did not deliver hello of process 0, which the sender, which is correct, broadcast
+	// validity process 1 did not deliver hello of process 0, which the correct sender broadcast
 }
 
 // large returns a history of n processes in which all deliver all messages, in one order.

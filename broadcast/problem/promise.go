@@ -24,7 +24,7 @@ func Promise(a parley.RunConditions, property, because string) parley.Promise {
 func losses(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut:
-		return "a link lost messages, and each is sent once"
+		return "a link lost messages, and each message is sent once"
 	case a.Network.Disconnected:
 		return "some correct processes are not connected through correct ones"
 	case a.Processes.LostDisk:

@@ -25,32 +25,33 @@ func Of(names ...string) []parley.Property {
 var properties = []parley.Property{
 	{
 		Name: Validity, Mode: parley.Eventually,
-		Says:    "every correct process delivers what a correct process broadcasts",
+		Says:    "if a correct process broadcasts a message, every correct process delivers it",
 		Check:   func(h *parley.History) error { return everywhere(h, senders) },
 		Vacuous: none(senders),
 	},
 	{
 		Name: Agreement, Mode: parley.Eventually,
-		Says:    "what one correct process delivers, every correct process delivers",
+		Says:    "if a correct process delivers a message, every correct process delivers this message",
 		Check:   func(h *parley.History) error { return everywhere(h, correct) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: UniformAgreement, Mode: parley.Eventually,
-		Says:    "what any process delivers, even one that fails, every correct process delivers",
+		Says: "if any process delivers a message, even a process that fails, every correct process " +
+			"delivers this message",
 		Check:   func(h *parley.History) error { return everywhere(h, anyone) },
 		Vacuous: none(anyone),
 	},
 	{
 		Name: Integrity, Mode: parley.Always,
-		Says:    "a correct process delivers no message twice, and none that was not broadcast",
+		Says:    "a correct process delivers a message at most once, and only if the message was broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, anyone) },
 		Vacuous: none(correct),
 	},
 	{
 		Name: SenderIntegrity, Mode: parley.Always,
-		Says: "a correct process delivers no message twice, and from a correct sender only what that " +
-			"sender broadcast",
+		Says: "a correct process delivers a message at most once, and delivers from a correct sender only " +
+			"messages that this sender broadcast",
 		Check:   func(h *parley.History) error { return integrity(h, correct) },
 		Vacuous: none(correct),
 	},
@@ -61,31 +62,34 @@ var properties = []parley.Property{
 	},
 	{
 		Name: CausalOrder, Mode: parley.Always,
-		Says:  "a correct process delivers no message before one that its broadcast may depend on",
+		Says: "if the broadcast of a message may depend on an earlier message, every correct process " +
+			"delivers the earlier message first",
 		Check: causalOrder, Vacuous: unrelated(true),
 	},
 	{
 		Name: TotalOrder, Mode: parley.Always,
-		Says:    "two correct processes that deliver two messages deliver them in the same order",
+		Says: "if two correct processes deliver the same two messages, they deliver these messages in " +
+			"the same order",
 		Check:   func(h *parley.History) error { return pairs(h, correct, sameOrder) },
 		Vacuous: apart(correct, 2),
 	},
 	{
 		Name: UniformTotalOrder, Mode: parley.Always,
-		Says:    "two processes, even ones that fail, that deliver two messages deliver them in the same order",
+		Says: "if two processes, even processes that fail, deliver the same two messages, they deliver " +
+			"these messages in the same order",
 		Check:   func(h *parley.History) error { return pairs(h, anyone, sameOrder) },
 		Vacuous: apart(anyone, 2),
 	},
 	{
 		Name: UniformPrefix, Mode: parley.Always,
-		Says: "for any two processes, even ones that fail: among the messages addressed to both, one's " +
-			"deliveries are a prefix of the other's",
+		Says: "for any two processes, even if they fail, and the messages addressed to both: the deliveries " +
+			"of one process are a prefix of the deliveries of the other process",
 		Check:   func(h *parley.History) error { return pairs(h, anyone, prefix) },
 		Vacuous: apart(anyone, 1),
 	},
 	{
 		Name: Delivery, Mode: parley.Sometimes,
-		Says: "something is delivered by a process other than its sender",
+		Says: "a process other than the sender delivers a message",
 		Check: func(h *parley.History) error {
 			for i := range h.Deliveries {
 				if _, _, ok := Delivered(&h.Deliveries[i]); ok && h.Deliveries[i].From != h.Deliveries[i].At {
@@ -131,7 +135,7 @@ func everywhere(h *parley.History, by whose) error {
 			}
 			what := fmt.Sprintf("%s delivered", h.Name(first))
 			if by == senders {
-				what = "the sender, which is correct, broadcast"
+				what = "the correct sender broadcast"
 			}
 			return fmt.Errorf("%s did not deliver %s, which %s", h.Name(id), r.name(c), what)
 		}

@@ -17,8 +17,8 @@ const OneSequence = "one sequence"
 func properties() []parley.Property {
 	return append([]parley.Property{{
 		Name: OneSequence, Mode: parley.Always,
-		Says: "all processes, even ones that crash or are excluded, deliver the same message at each position, " +
-			"one position after the other, and no message at two",
+		Says: "all processes, even if they crash or are excluded, deliver the same message at each " +
+			"position; each process delivers the positions in order, and no message at two positions",
 		Check: oneSequence,
 		Vacuous: func(h *parley.History) string {
 			for i := range h.Deliveries {

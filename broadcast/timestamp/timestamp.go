@@ -1,36 +1,36 @@
 // Package timestamp is total order among the members of a view, uniform and in two message delays.
 //
-// The problem: reliable broadcast in one total order, in which the deliveries of any process, even a crashed
-// or excluded one, are a prefix of the same sequence. All processes that install two consecutive views have
+// The problem: reliable broadcast in one total order. The deliveries of any process, even a crashed or
+// excluded one, are a prefix of the same sequence. All processes that install two consecutive views have
 // delivered the same messages in between.
 //
 // The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
-// false suspicions. Safety does not depend on time. Progress takes a majority of all processes, see
+// false suspicions. Safety does not depend on time. Progress needs a majority of all processes, see
 // membership/group. One silent member stops all deliveries until the view excludes it. Messages that a
 // crashed or excluded sender had in flight may be delivered or not, but the outcome is the same everywhere.
 // FIFO order is promised within a view and across views; causal order, too.
 //
 // The key of a message is fixed when it is sent: (clock of the sender, sender), with logical clocks. Each
 // member reports to all others how many messages it has received from each member. A member delivers the
-// message with the smallest key when every member of the view has acknowledged it: two message delays
-// after its broadcast. If a process with a lagging clock broadcasts at the same time, it takes up to
-// three, because the message of that process has the smaller key, and all members must hold that message
-// too.
+// message with the smallest key when every member of the view has acknowledged it. This takes two message
+// delays after its broadcast. If a process with a lagging clock broadcasts at the same time, the delivery
+// takes up to three delays: the message of that process has a smaller key, and all members must hold that
+// message first.
 //
-// Why it works: q sends an acknowledgement that covers m after q's clock has passed the time of m. So later
-// messages of q have larger keys. Earlier messages of q arrived before on the FIFO link, and q's own entry
-// in the vector proves that none is missing. So when all have acknowledged m, every message with a smaller
-// key has arrived: that gives the order. A process that delivered m knows that every member holds m or has
-// delivered it. So when the view ends, m is in every report or delivered by the reporter, and the union of
-// the reports has all that any process delivered: that gives uniformity.
+// Why it works: when member q acknowledges message m, q's clock has passed the time of m. So later messages
+// of q have larger keys than m. Earlier messages of q arrived before the acknowledgement on the FIFO link,
+// and q's own entry in the vector proves that none is missing. So when all have acknowledged m, every message
+// with a smaller key has arrived. This proves the order. A process that delivered m knows that every member
+// holds m or has delivered it. So when the view ends, every member either reports m or has delivered it, and
+// the union of the reports has all that any process delivered. This proves uniformity.
 //
 // A message need not be kept after its delivery, because all hold it. A sender has at most W undelivered
-// messages, so its message s implies that it has delivered its message s-W. Then all members hold
-// message s-W and all messages before it, and a receiver of message s delivers them. Memory is therefore
-// at most n*W messages, however slow one link is.
+// messages. So when it sends its message s, it has delivered its message s-W. Then all members hold message
+// s-W and all messages before it, and a receiver of message s delivers them. Memory is therefore at most n*W
+// messages, however slow one link is.
 //
-// Clocks and counts restart in each view. If a clock reaches its maximum within a view, 2^56, its member
-// broadcasts no more until the next view, which the group asks for because a message waits.
+// Clocks and counts restart in each view. If a clock reaches its maximum, 2^56, within a view, its member
+// broadcasts nothing until the next view. The group requests the next view because a message waits.
 //
 // Source: logical clocks and their total order from Lamport (1978); the end of a view
 // as in membership/group.
@@ -91,8 +91,10 @@ func (c Config) check() error {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of own undelivered messages, 1 or more")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
+	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of a process's own messages that "+
+		"it has not delivered yet, 1 or more")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for more "+
+		"messages to acknowledge, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

@@ -74,9 +74,11 @@ func (c Config) checked() (Config, error) {
 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
-	level := fs.String("level", c.Level.String(), "`level` of the promise for messages: reliable|uniform|fifo|causal")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of own messages that some process may not have yet")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for others, 0 or more")
+	level := fs.String("level", c.Level.String(), "`level` of each broadcast: reliable|uniform|fifo|causal")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of a process's own messages that are not "+
+		"known to have reached all processes")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for more "+
+		"messages to acknowledge, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {

@@ -1,48 +1,48 @@
 // Package vector is reliable broadcast among the members of a view, in no order, in FIFO order or in causal
 // order; the sender chooses the level of each message.
 //
-// The problem: reliable broadcast, FIFO broadcast and causal broadcast, for as long as a system runs and
-// whichever processes join and leave. All that install two consecutive views have delivered the same messages
-// in between. A message of level
+// The problem: reliable broadcast, FIFO broadcast and causal broadcast in a system that runs without end,
+// while processes join and leave. All processes that install two consecutive views have delivered the same
+// messages in between. A message of level
 //
 //   - Reliable is delivered when it arrives;
-//   - Uniform, when all members hold it;
-//   - FIFO, when all that its sender broadcast before it in the view is delivered;
-//   - Causal, when moreover all that its sender had delivered is delivered.
+//   - Uniform is delivered when all members hold it;
+//   - FIFO is delivered after all messages that its sender broadcast before it in the view;
+//   - Causal is delivered after these and after all messages that its sender had delivered.
 //
 // The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
-// false suspicions. Progress takes a majority of all processes, see membership/group. If only a crashed or
-// excluded member has a message, all remaining members lose it, and all messages that cannot be delivered
-// without it. Except for level Uniform, the member that is gone may have delivered it: the other levels are
-// not uniform.
+// false suspicions. Progress needs a majority of all processes, see membership/group. If only a crashed or
+// excluded member has a message, the remaining members lose it, and with it all messages that cannot be
+// delivered without it. The crashed or excluded member may have delivered the message, except at level
+// Uniform. So the other levels are not uniform.
 //
 // Why it works: messages of one sender arrive in its order and are numbered, so that a member notices that it
-// missed one. A member keeps what it has received until it knows that all members have received it: when the
-// view ends, what any of the continuing members has received is in a report, and the cut is the union of the
-// reports. The sender of a causal message has delivered what the message depends on: if the sender continues,
-// this is in its report, or held by all. All members hold a level Uniform message before any of them delivers
-// it, so it is in every report, or delivered by the reporter.
+// missed one. A member keeps each received message until it knows that all members have received it. So when
+// the view ends, every message that a continuing member has received is in a report, or all hold it. The cut
+// is the union of the reports. The sender of a causal message has delivered all messages on which it depends.
+// If the sender continues, these are in its report, or all members hold them. All members hold a message of
+// level Uniform before any member delivers it, so every member reports the message or has delivered it.
 //
-// A vector counts the messages of each member in the view. It has as many places as the view has members, and
-// all counts restart with the next view; so it does not grow with former members, and no gap outlives a view.
-// A count covers all messages up to it, including those that overtook a Uniform one in transit: a causal
-// message may wait for more messages than necessary. But it never waits for a message that waits for it,
-// because such a message was sent later.
+// A vector counts the messages of each member in the view. It has one place for each member, and all counts
+// restart with the next view. So a vector does not grow with former members, and no gap outlives a view. A
+// count covers all earlier messages of a member, even a Uniform message that is delivered later than its
+// successors. So a causal message may wait for more messages than necessary. But two messages never wait for
+// each other, because a message waits only for messages that were sent earlier.
 //
-// Memory is at most n*W messages: a sender has at most W messages that it does not know to be received by
-// all. With Hold, acknowledgements wait for at most half of W messages. Acknowledgements of level Uniform
-// never wait, because delivery depends on them.
+// Memory is at most n*W messages: a sender has at most W messages about which it does not know that all
+// members have received them. With Hold, acknowledgements wait for at most half of W messages.
+// Acknowledgements of level Uniform never wait, because delivery depends on them.
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.
 //
 // # Decisions
 //
-// Groups without a common order have views too. One machine, broadcast/vector, serves all their levels, on
-// the same views as total order, and each message may have its own level. Motive: diffusion and the protocols
-// on top of it relay to all processes, lose what a link loses, and keep the counts of all incarnations; a
-// node that was cut off for a moment would wait for a gap forever. Cost: these groups need a majority too,
-// and FIFO and causal broadcast exist twice.
+// Groups without a common order have views, too. One machine, broadcast/vector, serves all their levels, on
+// the same views as total order. Each message may have its own level. Motive: diffusion, and the protocols on
+// top of it, relay to all processes, lose what a link loses, and keep the counts of all incarnations. A node
+// that was disconnected for a moment would wait for a missing message forever. Cost: these groups need a
+// majority, too, and FIFO and causal broadcast are implemented twice.
 package vector
 
 import (

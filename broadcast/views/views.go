@@ -1,10 +1,10 @@
 // Package views has what broadcasts in the views of membership/group share: acknowledgement vectors, the
 // description of their layer for hosts, and what is promised about a run.
 //
-// A member reports to the others how many messages of each it has received, in a vector with each message and
-// in acknowledgements. On FIFO links a vector covers all messages up to its counts, so a member that lacks
-// one notices with the next vector of that message's sender. No process needs to hold what all members have
-// acknowledged.
+// A member reports to the others how many messages of each member it has received. The report is a vector,
+// which it sends with each message and in acknowledgements. On FIFO links a count covers all earlier
+// messages. So a member that lacks a message notices that with the next vector of the message's sender. No
+// process needs to hold a message that all members have acknowledged.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views

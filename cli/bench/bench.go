@@ -42,8 +42,8 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "Measure an agreement with " + name,
-		Long: "Bench " + name + " computes one agreement of n processes, m of which lie. It prints the time, the memory, " +
-			"and the decision. The exit status is 0.",
+		Long: "Bench " + name + " computes one agreement. Of the n processes, m lie. The command prints the " +
+			"time, the memory, and the decision. The exit status is 0.",
 		Example: fmt.Sprintf("  parley bench %s -n 10 -m 3 --engine %s --json", name, engines[len(engines)-1]),
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -92,9 +92,8 @@ func protocolCommand(a *console.App, name string) *cobra.Command {
 // howRun describes the engines of a protocol.
 func howRun(engines []string) string {
 	says := map[string]string{
-		"machine": "machine is the simulator with a machine for each process", "levels": "levels is one tree " +
-			"for all receivers",
-		"depthfirst": "depthfirst is that tree, a path at a time",
+		"machine": "machine simulates each process", "levels": "levels computes one tree for all receivers",
+		"depthfirst": "depthfirst computes the same tree, one path at a time",
 	}
 	var all []string
 	for _, e := range engines {

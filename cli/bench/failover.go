@@ -25,11 +25,11 @@ func failoverCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failover",
 		Short: "Measure how long a failed node delays the others",
-		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady " +
-			"rate. It makes each node fail in turn, each time in a new cluster, and measures how " +
-			"long the other nodes deliver nothing. A killed node closes its connections, and the " +
-			"other nodes notice that. A stopped node is silent, like a computer without power, " +
-			"until the other nodes suspect it. The exit status is 0, or 130 after Ctrl-C.",
+		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. " +
+			"It makes each node fail in turn, each time in a new cluster, and measures how long the other " +
+			"nodes deliver nothing. With --how kill, the connections of the node close, and the other nodes " +
+			"notice that. With --how stop, the node becomes silent, like a computer without power, until " +
+			"the other nodes suspect it. The exit status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench failover --reps 1 --before 200ms --after 500ms\n" +
 			"  parley bench failover --how stop --suspect 500ms --after 3s",
 		Args: console.NoArgs,

@@ -18,6 +18,23 @@ import (
 	"parley/internal/bench/order"
 )
 
+// orderHelp is the long help of "parley bench order".
+const orderHelp = `Order measures ordered broadcast. It starts a cluster with all nodes in this process,
+connected over loopback by mutual TLS. The phases of the measurement are:
+  latl   latency of a single message that the first node sends
+  latf   latency of a single message that the second node sends
+  one    messages per second while one node sends
+  many   messages per second while all nodes send
+  open   latencies while one node sends at --rate, without waiting for deliveries
+  openm  latencies while all nodes send at --rate, without waiting for deliveries
+
+In the phases one and many, each sender keeps --window messages in flight. In the phases open
+and openm, a latency counts from the time at which the message was due.
+
+The command prints the results. A line RESULT has one JSON object for programs that compare
+systems. Such a program may write the flags with one dash. Run nothing else on the computer
+during the measurement. The exit status is 0, or 130 after Ctrl-C.`
+
 // orderCommand is "parley bench order".
 func orderCommand(a *console.App) *cobra.Command {
 	s := order.Spec{M: -1}
@@ -26,17 +43,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order",
 		Short: "Measure ordered broadcast between real nodes",
-		Long: "Order measures ordered broadcast. It starts a cluster with all nodes in this process, " +
-			"connected over loopback by mutual TLS. The phases latl and latf measure the latency of " +
-			"a single message, sent by the first node (latl) or by the second (latf). The phases one and " +
-			"many measure the messages per second: in one a single node sends, in many all nodes " +
-			"send. Each sender has a window of messages in flight. The phases open and openm " +
-			"measure latencies while one node (open) or all nodes (openm) send at --rate without " +
-			"waiting for deliveries. A latency counts from the time at which the message was due. " +
-			"The command prints the results, and a line RESULT with one JSON object for programs " +
-			"that compare systems. Such a program may write the flags with one dash. Run nothing " +
-			"else on the computer during the measurement. The exit status is 0, or 130 after " +
-			"Ctrl-C.",
+		Long:  orderHelp,
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
 			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
@@ -68,7 +75,8 @@ func orderCommand(a *console.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&level, "level", "total", "level of the order: `total|byzantine`, which tolerates crashes or lies")
+	f.StringVar(&level, "level", "total", "level of the order: `total|byzantine`; total tolerates crashes, "+
+		"byzantine tolerates lies")
 	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 2 to 13")
 	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most "+
 		"that n > 3m allows)")
@@ -79,8 +87,10 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "`duration` of each phase, up to 1h")
 	f.StringSliceVar(&s.Phases, "phases", order.Usual,
 		"`phases` to measure, separated by commas: "+strings.Join(order.Phases, "|"))
-	f.IntVar(&s.Rate, "rate", 50_000, "`messages` per second of an open loop, of all senders together")
-	f.StringVar(&s.Dir, "dir", "", "be durable in this `folder`, and remove the files at the end (default: in memory)")
+	f.IntVar(&s.Rate, "rate", 50_000, "`messages` per second of all senders together, in the phases open "+
+		"and openm")
+	f.StringVar(&s.Dir, "dir", "", "store messages durably in this `folder`, and remove the files at the "+
+		"end (default: keep messages in memory)")
 	f.StringVar(&secured, "tls", "on", "mutual TLS, always `on`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	console.Prints(f, "bench-order", order.Result{})

@@ -23,14 +23,14 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Issue, show and revoke certificates",
-		Long: "An authority is a folder with the key ca.key. It signs a certificate for each\n" +
-			"node and each client of a cluster, and keeps a list of the revoked certificates.\n" +
-			"Nodes and clients authenticate each other with their certificates. A node also\n" +
-			"gets a signer: a key that signs messages of protocols. The configuration of each\n" +
-			"node names the signers of all nodes.\n\n" +
-			"Copy ca.pem and crl.pem to each node and client. Copy the files with a node's or\n" +
-			"client's name only to that node or client. ca.key stays where it is. The exit\n" +
-			"status is 2 if a command did nothing because of its input.",
+		Long: "An authority is a folder with the key ca.key. The authority signs a certificate for each " +
+			"node and each client of a cluster, and keeps a list of the revoked certificates. Nodes and " +
+			"clients authenticate each other with their certificates. A node also gets a signer: a key that " +
+			"signs messages of protocols. The configuration of each node names the signers of all " +
+			"nodes.\n\n" +
+			"Copy ca.pem and crl.pem to each node and client. Copy the files with a node's or client's name " +
+			"only to that node or client. Never copy ca.key. The exit status is 2 if a command refused its " +
+			"input and changed nothing.",
 		Example: "  parley cert init --cluster bank\n  parley cert issue a b c d\n" +
 			"  parley cert client alice --rights read,write\n  parley cert show",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
@@ -184,15 +184,15 @@ func issueCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue NAME...",
 		Short: "Issue certificates and signing keys of nodes",
-		Long: "Issue creates a certificate, its key, and a signer for each node. The printed\n" +
-			"line that begins with ed25519: is the public half of the signer, for the\n" +
-			"configuration of all nodes.\n\n" +
-			"--hosts has the names and addresses that curl and browsers demand in a certificate. " +
+		Long: "Issue creates a certificate, its key, and a signer for each node. The printed line that " +
+			"begins with ed25519: is the public key of the signer. Add it to the configuration of all " +
+			"nodes.\n\n" +
+			"curl and browsers check the host names and addresses in a certificate: set them with --hosts. " +
 			"Nodes and Parley's clients check the name of the node instead.\n\n" +
-			"With --renew a node gets a new certificate and keeps its signer. To replace the\n" +
-			"signer too, first revoke the node's certificates and remove the node's files.\n" +
-			"The exit status is 2 if a NAME already has a certificate or, with --renew, has\n" +
-			"no certificate yet.",
+			"With --renew, a node gets a new certificate and keeps its signer. To replace the signer too, " +
+			"first revoke the node's certificates and remove the node's files. Then issue new files without " +
+			"--renew. The exit status is 2 if a NAME already has a certificate. With --renew, it is 2 if a " +
+			"NAME has no certificate yet.",
 		Example: "  parley cert issue a b c d\n  parley cert issue e --hosts e.example.org,192.0.2.5 --valid 24h\n" +
 			"  parley cert issue a --renew",
 		Args: someNames,
@@ -220,9 +220,9 @@ func clientCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client NAME...",
 		Short: "Issue certificates of clients",
-		Long: "Client creates a certificate and its key for each client. No right includes\n" +
-			"another one: a client that may do everything needs read,write,admin. The exit\n" +
-			"status is 2 if a NAME already has a certificate or, with --renew, has none yet.",
+		Long: "Client creates a certificate and its key for each client. No right includes another right: a " +
+			"client that may do everything needs read,write,admin. The exit status is 2 if a NAME already " +
+			"has a certificate. With --renew, it is 2 if a NAME has no certificate yet.",
 		Example: "  parley cert client alice\n  parley cert client root --rights read,write,admin --valid 24h",
 		Args:    someNames,
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -349,12 +349,13 @@ func revokeCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME|SERIAL...",
 		Short: "Revoke certificates",
-		Long: "Revoke adds certificates to the authority's revocation list, crl.pem: all\n" +
-			"certificates of a NAME, or the certificate with a SERIAL number. If a node and a\n" +
-			"client have the same name, write node/NAME or client/NAME. Then copy crl.pem to\n" +
-			"all nodes. The nodes read it within a minute, and then close the connections of\n" +
-			"the revoked certificates. To revoke a node's signer, remove it from the\n" +
-			"configuration of all nodes. The exit status is 2 if a NAME or SERIAL is unknown.",
+		Long: "Revoke adds certificates to the authority's revocation list, crl.pem. It revokes all " +
+			"certificates of each NAME, and the certificate with each SERIAL number. If a node and a client " +
+			"have the same name, write node/NAME or client/NAME. The exit status is 2 if a NAME or SERIAL " +
+			"is unknown.\n\n" +
+			"Then copy crl.pem to all nodes. The nodes read the new list within a minute, and close the " +
+			"connections of the revoked certificates. To revoke a node's signer, remove the signer from the " +
+			"configuration of all nodes.",
 		Example: "  parley cert revoke alice\n  parley cert revoke node/e",
 		Args:    console.Args(1, 0, "at least one NAME or SERIAL was expected"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -21,12 +21,12 @@ func showCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
 		Short: "Show certificates and what is wrong with them",
-		Long: "Show lists what the authority has issued. With FILEs it prints for each FILE what it " +
-			"is, for whom and until when it is valid, and what is wrong with it. It checks a FILE " +
-			"against ca.pem and crl.pem in the folder of the FILE, or in the folder of --dir. It " +
+		Long: "Show lists the certificates that the authority has issued. With FILEs, it prints for each " +
+			"FILE: its kind, its owner, the end of its validity, and what is wrong with it. It checks a " +
+			"FILE against ca.pem and crl.pem in the folder of the FILE, or in the folder of --dir. It " +
 			"changes nothing.\n\n" +
-			"The exit status is 1 if something is wrong with a file, and 2 if a file is no " +
-			"certificate, key, signer, or revocation list. The other files are shown even then.",
+			"The exit status is 1 if something is wrong with a file, and 2 if a file is no certificate, " +
+			"key, signer, or revocation list. Show prints the other files in any case.",
 		Example: "  parley cert show\n  parley cert show certs/node-a.pem certs/signer-a.pub",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {

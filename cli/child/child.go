@@ -1,4 +1,4 @@
-// Package child starts further processes of this program, which end with the parent.
+// Package child starts more processes of this program. They end when their parent ends.
 package child
 
 import (

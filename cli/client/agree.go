@@ -48,19 +48,18 @@ func Agree(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agree VALUE | agree --name NAME NODE=VALUE...",
 		Short: "Agree on a value although some nodes lie",
-		Long: "Agree makes all correct nodes agree on a value that one node gives them as the\n" +
-			"source: the first node that answers, or the one that --at names. It prints the\n" +
-			"decision of that node. After the agreement the cluster keeps only the number of\n" +
-			"its slot.\n\n" +
-			"With --name it hands in a value at each node that is named, and makes the nodes\n" +
-			"agree on the vector of all nodes' values and, with --rule, on one value made of\n" +
-			"it. It prints what each of these nodes has decided. If nobody hands in a value\n" +
-			"at a node, the vector has no value for that node, and a rule uses the value of\n" +
-			"--otherwise instead.\n\n" +
-			"The exit status is 1 if a node refused or failed, 2 if the request is not\n" +
-			"allowed, and 3 if there was no decision: no node answered in time, more than m\n" +
-			"nodes are not connected, or the node missed a deadline and abstained. The error\n" +
-			"says if the outcome is unknown. In that case the other nodes may have decided.",
+		Long: "Agree makes all correct nodes agree on VALUE. It calls one node: the first node that " +
+			"answers, or the node that --at names. The called node is the source: it sends VALUE to the " +
+			"other nodes. Agree prints the decision of the called node. The cluster does not store the " +
+			"decision: it keeps only the number of the agreement (its slot).\n\n" +
+			"With --name, each NODE proposes its VALUE. The nodes agree on the vector, which is the list of " +
+			"all nodes' values. With --rule, each node also computes one value from the vector, such as the " +
+			"median. Agree prints what each NODE has decided. The vector has no value for a node at which " +
+			"nobody proposed one. For such a node, the rule uses the value of --otherwise.\n\n" +
+			"The exit status is 1 if a node refused or failed, and 2 if the request is not allowed. It is 3 " +
+			"if there was no decision: no node answered in time, more than m nodes are not connected, or " +
+			"the called node missed a deadline and abstained. If the error says that the outcome is " +
+			"unknown, other nodes may have decided.",
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
 			"  parley agree --name temperature --rule median node1=20 node2=21 node4=99 --dir bank",
@@ -82,12 +81,16 @@ func Agree(a *console.App) *cobra.Command {
 	console.Prints(cmd.Flags(), "agree-rule", &parleyv1.ConsensusResponse{})
 	flags := cmd.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
-	flags.Uint32VarP(&f.m, "m", "m", 0, "number of `nodes` that may be faulty; 0: as many as the algorithm tolerates")
-	flags.BoolVar(&f.evidence, "evidence", false, "print what the nodes report that they received")
-	flags.StringVar(&f.name, "name", "", "agree on the values of the nodes under this `name`, which must be new")
-	flags.StringVar(&f.rule, "rule", "", "with --name: `rule` for one value of all: majority|median|minimum|maximum")
+	flags.Uint32VarP(&f.m, "m", "m", 0, "number of `nodes` that may be faulty (0: as many as the algorithm "+
+		"tolerates)")
+	flags.BoolVar(&f.evidence, "evidence", false, "also print the values that the nodes report to have "+
+		"received")
+	flags.StringVar(&f.name, "name", "", "agree on the vector of several nodes' values; this `name` "+
+		"identifies the agreement, and must be new")
+	flags.StringVar(&f.rule, "rule", "", "with --name: `rule` that computes one value from the vector: "+
+		"majority|median|minimum|maximum")
 	flags.StringVar(&f.otherwise, "otherwise", "",
-		"with --rule: `value` of a node without one (default: 0, for majority the empty value)")
+		"with --rule: `value` to use for a node that has none (default: 0, or the empty value for majority)")
 	return cmd
 }
 

@@ -40,14 +40,13 @@ func Broadcast(a *console.App) *cobra.Command {
 		Use:     "broadcast GROUP [TEXT...]",
 		Aliases: []string{"cast"},
 		Short:   "Broadcast messages in a group",
-		Long: "Broadcast sends a text to all members of a group or, without TEXT, every line of\n" +
-			"the standard input as it arrives. It returns when the called node has delivered\n" +
-			"all texts. It prints the position of the last text, which \"parley subscribe\n" +
-			"--from\" accepts. --timeout limits the wait for each text.\n\n" +
-			"The exit status is 1 if a node failed, 2 if the group does not exist, a text is\n" +
-			"too long, or the client lacks the right to write, and 3 if there was no answer\n" +
-			"in time. The error says how many lines were delivered, and if the outcome of the\n" +
-			"last line is unknown.",
+		Long: "Broadcast sends TEXT to all members of a group. Without TEXT, it reads the standard input, " +
+			"and sends each line as soon as the line arrives. It returns when the called node has delivered " +
+			"all texts. It prints the position of the last text: \"parley subscribe --from\" can begin at " +
+			"this position. --timeout limits the wait for each text.\n\n" +
+			"The exit status is 1 if a node failed, and 3 if there was no answer in time. It is 2 if the " +
+			"group does not exist, a text is too long, or the client lacks the right to write. The error " +
+			"says how many lines were delivered, and whether the outcome of the last line is unknown.",
 		Example: "  parley broadcast total 'first, and the same everywhere' --dir bank\n" +
 			"  parley broadcast byzantine hello --at node3 --dir bank",
 		Args: console.Args(1, 0, "GROUP was expected"),
@@ -71,7 +70,8 @@ func Broadcast(a *console.App) *cobra.Command {
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "broadcast", broadcastOutput{})
 	cmd.Flags().StringVar(&level, "level", "",
-		"`level` of the promise (default: that of the group): reliable|uniform|fifo|causal|atomic|total|byzantine")
+		"`level` that the message gets (default: the level of the group): "+
+			"reliable|uniform|fifo|causal|atomic|total|byzantine")
 	return cmd
 }
 

@@ -40,9 +40,10 @@ func (c *Flags) Declare(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", "",
 		"`folder` of a local cluster (default: the environment variable "+DirVariable+")")
-	f.StringSliceVar(&c.At, "at", nil, "`nodes` to call: names with --dir (default: all), otherwise HOST:PORT")
+	f.StringSliceVar(&c.At, "at", nil, "`nodes` to call: their names with --dir (default: all nodes), or "+
+		"HOST:PORT without --dir")
 	f.StringVar(&c.certificates, "certificates", "",
-		"`path` of the folder with ca.pem and the client's files (default: --dir/certs)")
+		"`path` of the folder with ca.pem and the client's files (default: certs in the folder of --dir)")
 	f.StringVar(&c.As, "as", "admin", "`name` of the client whose certificate to use")
 	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
 	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")

@@ -23,15 +23,16 @@ func Clock(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clock",
 		Short: "Show the time that the nodes agree on",
-		Long: "Clock asks the nodes for their common time. The nodes agree on it by interactive " +
-			"convergence, although up to m of them lie. For each node it prints the reading of its " +
-			"clock, how much the reading of any other correct node may differ (within), and how far " +
-			"the reading is ahead of the computer's clock. It changes nothing.\n\n" +
-			"After a start, clocks get in step within a few seconds. The command waits up to --wait " +
-			"until they are in step, and then prints the readings in any case. A node that lies may " +
-			"never get in step: name only the other nodes with --at, or use --wait 0.\n\n" +
-			"The exit status is 1 if a node does not answer or is not in step, 2 if the client\n" +
-			"lacks the right to read, 3 if no node answers, and 130 after Ctrl-C.",
+		Long: "The nodes of a cluster keep their clocks together by interactive convergence, even if up to " +
+			"m of them lie. Clock prints three values for each node: the reading of its clock, how much the " +
+			"reading of any other correct node may differ from this reading (within), and how far this " +
+			"reading is ahead of the computer's clock. It changes nothing.\n\n" +
+			"After a start, the clocks need a few seconds until they are in step (synchronized). Clock " +
+			"waits for that, but at most for --wait. Then it prints the readings, even if some clocks are " +
+			"not in step. A node that lies may never get in step: name only the other nodes with --at, or " +
+			"use --wait 0.\n\n" +
+			"The exit status is 1 if a node does not answer or is not in step, 2 if the client lacks the " +
+			"right to read, 3 if no node answers, and 130 after Ctrl-C.",
 		Example: "  parley clock --dir bank\n  parley clock --wait 0 --json --dir bank",
 		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +47,7 @@ func Clock(a *console.App) *cobra.Command {
 	c.Declare(cmd)
 	console.Prints(cmd.Flags(), "clock", &parleyv1.NowResponse{})
 	cmd.Flags().DurationVar(&c.wait, "wait", 10*time.Second,
-		"how long to wait for clocks that are not in step; 0: do not wait")
+		"how long to wait until the clocks are in step; 0: do not wait")
 	return cmd
 }
 

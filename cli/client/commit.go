@@ -18,15 +18,16 @@ func Commit(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Commit a transaction on several nodes, or abort it on all",
-		Long: "Commit makes the participants at the named nodes prepare their parts of a\n" +
-			"transaction, and then carry out all parts or none. Each TRANSACTION needs a new\n" +
-			"name. A second commit with the same name, at a node that took part, returns the\n" +
-			"outcome of the first commit. A node whose configuration has no participant votes\n" +
-			"no.\n\n" +
-			"The exit status is 0 if the transaction is committed, 1 if it is aborted, 2 if\n" +
-			"the request is not allowed, and 3 if no outcome is known: there was no answer in\n" +
-			"time, or the transaction is blocked until other nodes recover. To get the\n" +
-			"outcome later, repeat the command with the same name.",
+		Long: "Commit carries out a transaction with a part on each NODE. WHAT describes the part for the " +
+			"node's participant: the service that the node's configuration names. Each participant first " +
+			"prepares its part, and the node votes. Then either all participants carry out their parts, or " +
+			"none does. A node without a participant in its configuration votes no. Each TRANSACTION needs " +
+			"a new name. A second commit with the same name, at a node that took part, returns the outcome " +
+			"of the first commit.\n\n" +
+			"The exit status is 0 if the transaction is committed, 1 if it is aborted, and 2 if the request " +
+			"is not allowed. It is 3 if no outcome is known: there was no answer in time, or the " +
+			"transaction is blocked until other nodes recover. To get the outcome later, repeat the command " +
+			"with the same name.",
 		Example: "  parley commit transfer-1 'node1=withdraw 100' 'node2=deposit 100' --dir bank",
 		Args:    console.Args(2, 0, "TRANSACTION and NODE=WHAT were expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {

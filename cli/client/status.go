@@ -20,21 +20,19 @@ func Status(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the health of each node, and what to do about it",
-		Long: "Status asks the nodes of a cluster for their health. It prints a line for each\n" +
-			"node. Under a node that is not healthy, it prints what is wrong and what to do.\n" +
-			"With --verbose it also prints the counters: connections, round-trip times,\n" +
-			"clocks, positions of groups and tables, and refused messages. It changes\n" +
-			"nothing.\n\n" +
-			"A node is healthy if it is ready for clients and is connected to a majority of\n" +
-			"each of its groups and tables. Groups, tables and agreements that nobody has\n" +
-			"used count as healthy. A node that an operator has expelled is listed, but is\n" +
-			"ignored in the exit status if at least m+1 of the other nodes report it as\n" +
-			"expelled. If fewer than m+1 nodes answer, all of these must report it. Notes,\n" +
+		Long: "Status asks the nodes of a cluster for their health. It prints a line for each node. Below " +
+			"the line of a node that is not healthy, it prints what is wrong and what to do. With --verbose " +
+			"it also prints the counters: connections, round-trip times, clocks, positions of groups and " +
+			"tables, and refused messages. It changes nothing.\n\n" +
+			"A node is healthy if it is ready for clients and is connected to a majority of each of its " +
+			"groups and tables. Groups, tables and agreements that nobody has used count as healthy. Notes, " +
 			"such as a clock that is not in step yet, do not make a node unhealthy.\n\n" +
-			"The exit status is 0 if all nodes that were asked are healthy, 1 if a node is not " +
-			"healthy or does not answer, 2 if the client lacks the right to read, and 3 if no node " +
-			"answers. Nodes that have left the cluster do not answer: name only the other nodes " +
-			"with --at.",
+			"Status also lists nodes that an operator has expelled. An expelled node does not affect the " +
+			"exit status if at least m+1 other nodes report that it is expelled. If fewer than m+1 other " +
+			"nodes answer, all of the answering nodes must report it.\n\n" +
+			"The exit status is 0 if all nodes that were asked are healthy, 1 if a node is not healthy or " +
+			"does not answer, 2 if the client lacks the right to read, and 3 if no node answers. Nodes that " +
+			"have left the cluster do not answer: name only the other nodes with --at.",
 		Example: "  parley status --dir bank\n  parley status --verbose --dir bank\n" +
 			"  parley status --at node2 --json --dir bank",
 		Args: console.NoArgs,

@@ -22,14 +22,13 @@ func Subscribe(a *console.App) *cobra.Command {
 		Use:     "subscribe GROUP",
 		Aliases: []string{"listen"},
 		Short:   "Print the messages that a group delivers",
-		Long: "Subscribe prints the position, sender, and text of each message that the group " +
-			"delivers at a node, in the group's order, until Ctrl-C. If the node fails, subscribe " +
-			"continues at the next node, provided that the group's order is the same at all nodes. " +
-			"It changes nothing.\n\n" +
-			"The exit status is 0 after Ctrl-C or --count deliveries, 1 if the delivery at --from " +
-			"is no longer kept or no other node can continue, 2 if there is no such group or the " +
-			"client lacks the right to read, and 3 if no node answers. With --count it is also 3 if " +
-			"nothing was delivered for --timeout.",
+		Long: "Subscribe prints the position, sender, and text of each message that the group delivers at a " +
+			"node, in the group's order, until Ctrl-C. If the node fails, and the group's order is the same " +
+			"at all nodes, subscribe continues at the next node. It changes nothing.\n\n" +
+			"The exit status is 0 after Ctrl-C or --count deliveries. It is 1 if the nodes no longer keep " +
+			"the delivery at --from, or if the node failed and no other node can continue. It is 2 if there " +
+			"is no such group or the client lacks the right to read, and 3 if no node answers. With --count " +
+			"it is also 3 if the group delivers nothing for the time of --timeout.",
 		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
 			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),
@@ -45,8 +44,9 @@ func Subscribe(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "subscribe", &parleyv1.Delivery{})
-	cmd.Flags().Uint64Var(&from, "from", 0, "`position` to begin at, 1 for the first delivery of the group; an error "+
-		"names the first position that is still kept (default: new deliveries only)")
+	cmd.Flags().Uint64Var(&from, "from", 0, "`position` of the first delivery to print (default: new "+
+		"deliveries only); the group's first delivery has position 1; if the nodes no longer keep this "+
+		"position, the error names the first position that they keep")
 	cmd.Flags().IntVar(&count, "count", 0, "number of `deliveries` to print (default: no end)")
 	return cmd
 }

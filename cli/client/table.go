@@ -21,13 +21,14 @@ func Table(a *console.App) *cobra.Command {
 		Use:     "table",
 		Aliases: []string{"log"},
 		Short:   "Read and change a replicated table",
-		Long: "A table is a replicated state machine: every node of a cluster has a replica. It\n" +
-			"holds keys, values and counters, or is a state machine of your own. All\n" +
-			"commands, also reads, are ordered in one log, so the table is linearizable. This\n" +
-			"command retries a change without executing it twice.\n\n" +
-			"The exit status is 1 if the table refused the command or the key has no value,\n" +
-			"2 if the table does not exist, the command is not allowed, or the client lacks\n" +
-			"the right to write, and 3 if there was no answer in time.",
+		Long: "A table is a replicated state machine: every node of a cluster has a replica. A table holds " +
+			"keys with values and counters, or is a state machine of your own. One log orders all commands, " +
+			"including reads, so the table is linearizable: each command takes effect at one instant " +
+			"between its call and its answer. Parley table may send a change several times, but the table " +
+			"executes it only once.\n\n" +
+			"The exit status is 1 if the table refused the command or the key has no value. It is 2 if the " +
+			"table does not exist, the command is not allowed, or the client lacks the right to write. It " +
+			"is 3 if there was no answer in time.",
 		Example: "  parley table put table greeting hello --dir bank\n  parley table get table greeting --dir bank\n" +
 			"  parley table do bank 'deposit 150' --dir bank",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,

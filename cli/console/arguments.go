@@ -3,14 +3,15 @@
 //
 // # Decisions
 //
-// The variable of a flag names its command, PARLEY_RUN_SEED. Only flags that mean the same in every command have a
-// variable without it, PARLEY_DIR, and [Common] marks each. Motive: PARLEY_N, PARLEY_HOST or PARLEY_PORT, which
-// Kubernetes sets for a service called parley, must not change a run, and --dir of "cert" is another folder than --dir
-// of "status". Cost: a variable for each command where one would often do.
+// The environment variable of a flag contains the command's name: PARLEY_RUN_SEED. Only flags that mean the
+// same in every command have a variable without it, such as PARLEY_DIR; [Common] marks these flags. Motive:
+// Kubernetes sets variables such as PARLEY_HOST and PARLEY_PORT for a service called parley, and these must
+// not change a run. And --dir of "cert" is another folder than --dir of "status". Cost: often there are
+// several variables where one would suffice.
 //
-// With --json an error is an object on the standard error, and not on the standard output. Motive: what a program reads
-// on the standard output always fits one schema, also if the command fails after some of its output. Cost: a program
-// reads two streams.
+// With --json an error is an object on the standard error, and not on the standard output. Motive: everything
+// on the standard output fits one schema, also if the command fails after some of its output. Cost: a program
+// that calls the command must read two streams.
 package console
 
 import (

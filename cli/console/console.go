@@ -57,7 +57,8 @@ func (a *App) ErrorWidth() int {
 // DeclareColor adds --color to fs, with "auto" as its default.
 func (a *App) DeclareColor(fs *pflag.FlagSet) {
 	a.color = autoColor
-	fs.Var(&a.color, "color", "`when` to color reports: auto|always|never; auto is on a terminal, unless NO_COLOR is set")
+	fs.Var(&a.color, "color", "`when` to color reports: auto|always|never; auto colors on a terminal, "+
+		"unless NO_COLOR is set")
 }
 
 // Colors reports whether reports are in color.

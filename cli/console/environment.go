@@ -8,21 +8,20 @@ import (
 )
 
 // Environment says how variables of the environment set flags.
-const Environment = `A flag that is not given on the command line takes its value from the environment: first from
-the variable PARLEY_COMMAND_FLAG. COMMAND is the first word after parley, and FLAG is the long
-name of the flag; both are in capitals and with _ in place of -. For example, PARLEY_RUN_SEED
-sets --seed of "parley run", and PARLEY_CLUSTER_DIR sets --dir of all commands below "parley
-cluster".
+const Environment = `A flag that is not given on the command line takes its value from the environment variable
+PARLEY_COMMAND_FLAG. COMMAND is the first word after parley. FLAG is the long name of the flag.
+Both are in capitals, with _ in place of -. For example, PARLEY_RUN_SEED sets --seed of "parley
+run", and PARLEY_CLUSTER_DIR sets --dir of all commands below "parley cluster".
 
-Flags that say how to call a cluster and how to print also have a variable for all commands,
-which is used if the first variable is not set: PARLEY_DIR, PARLEY_AT, PARLEY_AS,
-PARLEY_CERTIFICATES, PARLEY_TIMEOUT, PARLEY_COLOR and PARLEY_WIDTH. No other flag has a
-variable for all commands: a variable that was set for another purpose, such as PARLEY_HOST,
-changes nothing.
+Flags that say how to call a cluster and how to print also have a second variable, which is the
+same for all commands: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFICATES, PARLEY_TIMEOUT,
+PARLEY_COLOR and PARLEY_WIDTH. The second variable counts only if the first one is not set. No
+other flag has a variable for all commands. A variable that was set for another purpose, such as
+PARLEY_HOST, changes nothing.
 
-A flag on the command line takes precedence over a variable, and a variable over a scenario
-file. The flag --scenario itself has no variable. An empty variable counts as not set. If a
-value from the environment is wrong, the error names the variable.`
+A flag on the command line takes precedence over a variable. A variable takes precedence over a
+scenario file. The flag --scenario itself has no variable. An empty variable counts as not set.
+If a value from the environment is wrong, the error names the variable.`
 
 // common marks a flag that has a variable for all commands.
 const common = "parley_common_variable"

@@ -28,7 +28,8 @@ var Statuses = []struct {
 		"or a node answered no or is unhealthy"},
 	{Usage, "bad input: a flag, a file, or a request that a node does not allow"},
 	{Unfinished, "the command was stopped before it was complete, or the cluster did not answer"},
-	{Interrupted, "interrupted by Ctrl-C or a signal; commands that run until then, such as node, end with 0"},
+	{Interrupted, "interrupted by Ctrl-C or a signal; but commands that run until Ctrl-C, such as node, end " +
+		"with 0"},
 }
 
 // StatusTable returns the table of exit statuses for the help.

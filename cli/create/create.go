@@ -1,4 +1,4 @@
-// Package create is "parley new": it writes a module with a protocol or a service to begin with.
+// Package create implements "parley new": it writes a new module with a first protocol or service.
 package create
 
 import (
@@ -29,22 +29,25 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Write a module with a new protocol or service",
-		Long: "New writes a Go module that compiles, with its test and its command, into a new folder. It changes no other " +
-			"file. The exit status is 0, or 2 if the folder exists or the name is not allowed.",
+		Long: "New writes a Go module into a new folder. The module compiles, and has a test and a command. " +
+			"New changes no other file. The exit status is 0, or 2 if the folder exists or the name is not " +
+			"allowed.",
 		Args: cobra.ArbitraryArgs,
 		RunE: console.OneOf,
 	}
 	cmd.AddCommand(
 		command(a, "protocol", "Write a module with a protocol, its test, and its command",
-			"The protocol is agreement by flooding, which tolerates crashes, in 90 lines: change it to yours. "+
-				"Its command has all other protocols too.",
+			"The protocol has 90 lines: agreement by flooding, which tolerates crashes. Replace it by your "+
+				"own protocol. The command also has all protocols of Parley.",
 			"go run ./cmd/NAME run NAME --faulty 1=crash@r0:1", "go run ./cmd/NAME explore NAME -n 3 -m 1 --crashes 1"),
 		command(a, "service", "Write a module with a replicated service and its command",
-			"The service is a replicated counter: change it to yours. Its test runs three nodes in memory and kills one. "+
-				"Its command runs one node of a cluster, with a configuration file as \"parley node --example\" prints it, "+
-				"and serves the client API.",
+			"The service is a replicated counter: replace it by your own service. The test runs three nodes "+
+				"in memory and kills one of them. The command runs one node of a cluster, and serves the "+
+				"client API. It reads a configuration file of the form that \"parley node --example\" "+
+				"prints.",
 			"go build ./cmd/NAME",
-			"parley cluster up -n 3 --dir nodes   # end it by Ctrl-C: it has made certificates and configurations",
+			"parley cluster up -n 3 --dir nodes   # makes certificates and configurations: then end it by "+
+				"Ctrl-C",
 			"rm -r nodes/node*/data               # a cluster with another table begins with empty folders",
 			"./NAME nodes/node1/node.yaml         # in three terminals: node1, node2 and node3",
 			"parley table do NAME 'add 3' --dir nodes"),
@@ -62,8 +65,8 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 		Use:   kind + " NAME",
 		Short: short,
 		Long: short + ", in the new folder NAME. " + long + "\n\n" +
-			"There is no release of Parley yet. So the module uses a checkout of Parley, " +
-			"which --source names.",
+			"There is no release of Parley yet, so the module uses a checkout of Parley: the folder of " +
+			"--source.",
 		Example: "  parley new " + kind + " mine",
 		Args:    console.Args(1, 1, "one NAME is needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -98,7 +101,8 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "`folder` of a checkout of Parley (default: the one around this folder)")
+	cmd.Flags().StringVar(&source, "source", "", "`folder` of a checkout of Parley (default: the checkout "+
+		"that contains the current folder)")
 	return cmd
 }
 

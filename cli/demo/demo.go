@@ -33,14 +33,13 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch four processes agree although one of them lies",
-		Long: "Demo starts a cluster of four processes on this computer, connected by mutual\n" +
-			"TLS. One of them lies. They agree on a value, and demo shows every message,\n" +
-			"taken from the traces that the processes wrote. Then the processes broadcast in\n" +
-			"total order, and demo kills one of them meanwhile. After that the cluster keeps\n" +
-			"running, so that you can call it, until you press Ctrl-C. Then demo removes\n" +
-			"everything.\n\n" +
-			"The exit status is 0 if all promises held, 1 if one broke or a process failed,\n" +
-			"and 130 if you interrupt it before everything was shown.",
+		Long: "Demo starts a cluster of four processes on this computer, connected by mutual TLS. One of " +
+			"the processes lies. The processes agree on a value, and demo shows every message, as the " +
+			"traces of the processes recorded it. Then the processes broadcast in total order, and " +
+			"meanwhile demo kills one of the processes. After that you can call the cluster, until you " +
+			"press Ctrl-C. Then demo removes everything.\n\n" +
+			"The exit status is 0 if all promises held, 1 if one broke or a process failed, and 130 if you " +
+			"interrupt demo before it has shown everything.",
 		Example: "  parley demo --once",
 		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +53,8 @@ func Command(a *console.App) *cobra.Command {
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&d.once, "once", false, "exit, and remove everything, when all has been shown")
+	cmd.Flags().BoolVar(&d.once, "once", false, "remove everything and exit as soon as everything has been "+
+		"shown")
 	cmd.Flags().IntVar(&width, "width", 0, "`columns` to fold text to, from 20 on (default: those of the terminal)")
 	console.Common(cmd.Flags(), "width")
 	return cmd

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +16,12 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/goal"
-	"parley/explore/split"
+	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
+	"parley/internal/draw/term"
+	"parley/internal/exploration"
 	"parley/internal/lists"
 )
 
@@ -23,24 +30,26 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore PROTOCOL",
 		Short: "Search every schedule, crash, and lie of a small system",
-		Long: "Explore visits all states of a small system: every order of deliveries, every crash " +
-			"and loss that the flags allow, and every lie of faulty processes. It ends when all " +
-			"states are visited, or when it finds a run that breaks a promise. It then prints the " +
-			"shortest such run, step by step. It changes only the files of --trace and --svg.\n\n" +
-			"The exit status is 0 if all states were visited and nothing was found, 1 if something " +
-			"was found, 3 if the search ended before all were visited (by default after 1 minute: " +
-			"see --for), and 130 after Ctrl-C, with a report of what is known. A second Ctrl-C ends " +
-			"the search at once.\n\n" +
-			"Without -n the system has three processes, or the fewest that tolerate one fault. If a " +
-			"protocol tolerates Byzantine faults, explore tries every choice of m faulty processes, " +
-			"unless --faulty or --liars change this. It also tries every initial value of " +
-			"--try-values. Other faults occur only if flags such as --crashes 1 allow them. A " +
-			"protocol that uses a failure detector is explored without its heartbeats: a process is " +
-			"notified of a crash after it has received all that the crashed process sent to it, or " +
-			"with --overtaking at any time.\n\n" +
-			"A step is one message, timer, or crash. With --step round a step is one round: the " +
-			"system then has fewer states, and no faults except lies. With --step split the last " +
-			"round is also split by receiver: the system then has far fewer states.\n\n" +
+		Long: "Explore visits all states of a small system: every order of deliveries, every crash and loss " +
+			"that the flags allow, and every lie of faulty processes. It ends when it has visited all " +
+			"states, or when it finds a run that breaks a promise. If it finds such runs, it prints the " +
+			"shortest one, step by step. It changes only the files of --trace and --svg.\n\n" +
+			"The exit status is 0 if the search visited all states and found nothing, and 1 if it found " +
+			"something. It is 3 if the search ended before it had visited all states (by default after 1 " +
+			"minute: see --for). It is 130 after Ctrl-C; explore then reports what it knows. A second " +
+			"Ctrl-C ends the search at once.\n\n" +
+			"Without -n, the system has three processes, or more if the protocol needs more to tolerate one " +
+			"fault. If the protocol tolerates Byzantine faults, explore tries every choice of m faulty " +
+			"processes; --faulty and --liars change this. It also tries every initial value of " +
+			"--try-values. Other faults occur only if flags such as --crashes 1 allow them.\n\n" +
+			"If a protocol uses a failure detector, explore replaces the detector and its heartbeats by " +
+			"notices. A process gets the notice of a crash after it has received all messages that the " +
+			"crashed process sent to it. With --overtaking, the notice may arrive at any time after the " +
+			"crash.\n\n" +
+			"A step is one message, timer, or crash. With --step round, a step is one round: the system has " +
+			"fewer states, and no faults except lies. With --step split, a step is also one round, and in " +
+			"the last round explore treats each receiver separately. The system then has far fewer " +
+			"states.\n\n" +
 			goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
@@ -81,8 +90,8 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 
 // searchAll makes the search and reports on it.
 func searchAll(ctx context.Context, a *console.App, f *flags) error {
-	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
-		Name: f.svg})
+	to, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo},
+		console.OutputFile{Flag: "svg", Name: f.svg})
 	if err != nil {
 		return err
 	}
@@ -90,52 +99,65 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if why := s.endless(); why != "" {
-		a.Notice("%s; %s", why, s.smaller())
+	if why := s.Endless(); why != "" {
+		a.Notice("%s; %s", why, s.Smaller())
 	}
 	ctx, release := console.Interruptible(ctx)
 	defer release()
 	show, clear := searchProgress(a, f.width)
-	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
-	if f.pairs {
-		return printPairs(ctx, a, s, report, clear)
-	}
-	e := &result{search: s, App: a}
-	if f.step == "split" {
-		if e.report, e.split, err = splitLast(ctx, s.options); err != nil {
-			err = parley.FlagErrorf("step", "%w: use --step round", err)
+	if f.Pairs() {
+		style := reading.Style{Width: a.Width(f.width), Color: a.Colors()}
+		found, err := exploration.Pairs(ctx, s, style, show)
+		clear()
+		if err != nil {
+			return err
 		}
-	} else {
-		e.report, err = explore.Search(ctx, s.options)
+		return reportPairs(a, f, found, to)
 	}
+	found, err := exploration.Run(ctx, s, show)
 	clear()
-	if of, ok := errors.AsType[*explore.NotAlikeError](err); ok {
-		err = parley.FlagErrorf("symmetry", "%s and %s do not get the same requests: name processes that do",
-			s.names.Full(of.A), s.names.Full(of.B))
-	}
 	if err != nil {
 		return err
 	}
-	e.addCounterexamples(ctx)
-	e.interrupted = ctx.Err() != nil
+	e := &result{found, a, f}
 	if err := e.write(); err != nil {
 		return err
 	}
 	if f.json {
-		return console.End(e.status(), e.printJSON())
+		return console.End(status(e.Outcome()), a.PrintJSON(e.Output()))
 	}
-	return console.End(e.status(), e.print(report))
+	return console.End(status(e.Outcome()), e.print(to))
 }
 
-// splitLast is "parley explore PROTOCOL --step split": a search by rounds that splits the last round by receiver. Its
-// report has the results that such a search yields.
-func splitLast(ctx context.Context, o explore.Options) (explore.Report, *split.Report, error) {
-	of, err := split.Search(ctx, o)
-	if err != nil {
-		return explore.Report{}, nil, err
+// status returns the exit status for an outcome.
+func status(of explore.Outcome) int {
+	switch of {
+	case explore.Exhausted:
+		return console.Fine
+	case explore.Found:
+		return console.Violated
+	case explore.Interrupted:
+		return console.Interrupted
 	}
-	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit, Judged: of.Judged}
-	r.States, r.Moves, r.Took = of.Stages, of.Evaluations, of.Took
-	r.Findings = lists.Of(of.Findings, func(f split.Finding) explore.Finding { return f.Finding })
-	return r, &of, nil
+	return console.Unfinished
+}
+
+// reportPairs prints and draws the result of a search for runs that look the same to a process.
+func reportPairs(a *console.App, f *flags, found *exploration.Pairing, to io.Writer) (err error) {
+	if f.svg != "" && found.Drawn != nil {
+		picture := svg.File(draw.Pairs(found.Protocol(), *found.Drawn))
+		if err := a.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, picture); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.json:
+		err = a.PrintJSON(found.Output())
+	case found.Drawn == nil:
+		fold := func(line string) string { return prose.Fold(line, a.Width(f.width)) + "\n" }
+		_, err = io.WriteString(to, strings.Join(lists.Of(append(found.About(), "", found.Verdict), fold), ""))
+	default:
+		_, err = io.WriteString(to, term.Pairs(found.Protocol(), *found.Drawn))
+	}
+	return console.End(status(found.Outcome), err)
 }

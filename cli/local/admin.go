@@ -19,8 +19,8 @@ import (
 // leave is "parley cluster leave".
 func leave(a *console.App) *cobra.Command {
 	return askItself(a, "leave", "Make a node leave the cluster at once",
-		"Leave makes a node leave all its groups and tables and exit, without waiting for\n"+
-			"requests in flight. It is refused if fewer than a majority would stay.",
+		"Leave makes a node leave all its groups and tables, and exit. The node does not wait for requests "+
+			"in flight. It refuses to leave if fewer than a majority of the nodes would stay.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
 			return err
@@ -30,8 +30,8 @@ func leave(a *console.App) *cobra.Command {
 // drain is "parley cluster drain".
 func drain(a *console.App) *cobra.Command {
 	return askItself(a, "drain", "Make a node finish its requests and leave the cluster",
-		"Drain makes a node refuse new requests, wait for those in flight, leave all its\n"+
-			"groups and tables, and exit. It is refused if fewer than a majority would stay.",
+		"Drain makes a node refuse new requests, wait for the requests in flight, leave all its groups and "+
+			"tables, and exit. The node refuses to leave if fewer than a majority of the nodes would stay.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
 			return err
@@ -41,10 +41,10 @@ func drain(a *console.App) *cobra.Command {
 // expel is "parley cluster expel".
 func expel(a *console.App) *cobra.Command {
 	return askOthers(a, "expel", "expelled", "Make the other nodes exclude a node from the cluster",
-		"Expel asks all other nodes, or those that --at names, to exclude a node. A\n"+
-			"majority excludes it from groups and tables. Services that tolerate Byzantine\n"+
-			"faults exclude it only when m+1 nodes have been asked, because up to m of these\n"+
-			"may lie. An excluded node rejoins when it is started again.",
+		"Expel asks all other nodes, or the nodes that --at names, to exclude NODE. Groups and tables "+
+			"exclude NODE if a majority agrees. Services that tolerate Byzantine faults exclude NODE only "+
+			"after m+1 nodes have been asked, because up to m of the asked nodes may lie. NODE rejoins when "+
+			"it is started again.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})
 			return err
@@ -54,13 +54,13 @@ func expel(a *console.App) *cobra.Command {
 // forget is "parley cluster forget".
 func forget(a *console.App) *cobra.Command {
 	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node that they refuse",
-		"Forget makes all other nodes, or those that --at names, delete what they know of\n"+
-			"the incarnations and the disk of a stopped node. They then admit the next\n"+
-			"connection with a certificate of that name. Use forget if nodes refuse a node\n"+
-			"although its folder is intact, for example after somebody else used its key\n"+
-			"(revoke that certificate first). Do not use forget if the folder is lost or is\n"+
-			"an old copy, because acknowledged data may be lost. Start that node with an\n"+
-			"empty folder and --rejoin instead.",
+		"The nodes remember the starts (incarnations) and the disk of each other node. Forget makes all "+
+			"other nodes, or the nodes that --at names, delete what they remember about NODE, which must be "+
+			"stopped. They then admit the next connection with a certificate of that name.\n\n"+
+			"Use forget if the other nodes refuse NODE although its data folder is intact, for example "+
+			"because somebody else used its key. In that case, revoke the certificate first. Do not use "+
+			"forget if the data folder is lost or is an old copy, because the cluster may then lose "+
+			"acknowledged data. Instead, start NODE with an empty folder and --rejoin.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Forget(ctx, &parleyv1.ForgetRequest{Name: name})
 			return err
@@ -80,8 +80,9 @@ func askOthers(a *console.App,
 	cmd := &cobra.Command{
 		Use:   verb + " NODE",
 		Short: short,
-		Long: long + "\n\nThe exit status is 1 if a node could not do that, 2 if there is no such node\n" +
-			"or the client lacks the right admin, and 3 if no node answers.",
+		Long: long + "\n\n" +
+			"The exit status is 1 if one of the called nodes failed, 2 if there is no such node or the " +
+			"client lacks the right admin, and 3 if no node answers.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,8 +123,9 @@ func askItself(a *console.App,
 	cmd := &cobra.Command{
 		Use:   verb + " NODE",
 		Short: short,
-		Long: long + "\n\nNODE is the name of the node, or without --dir the HOST:PORT of its API. The\n" +
-			"exit status is 1 if the node refused or failed, 2 if there is no such node or the\n" +
+		Long: long + "\n\n" +
+			"With --dir, NODE is the name of the node. Without --dir, it is the HOST:PORT of the node's " +
+			"API. The exit status is 1 if the node refused or failed, 2 if there is no such node or the " +
 			"client lacks the right admin, and 3 if the node does not answer.",
 		Example: "  parley cluster " + verb + " node3 --dir bank",
 		Args:    console.Args(1, 1, "one NODE was expected"),

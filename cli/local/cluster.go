@@ -1,4 +1,4 @@
-// Package local implements "parley cluster": clusters of which every node is a process on this computer.
+// Package local implements "parley cluster": clusters whose nodes are all processes on this computer.
 package local
 
 import (
@@ -26,10 +26,9 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a local cluster, and manage the nodes of any cluster",
-		Long: "A local cluster is a folder with an authority, certificates, and a configuration\n" +
-			"for each node. Each node is a process, as \"parley node\" runs it. Use a local\n" +
-			"cluster for trials and tests. The commands leave, drain, expel, and forget work\n" +
-			"on any cluster.",
+		Long: "A local cluster is a folder with a certificate authority, certificates, and a configuration " +
+			"for each node. Each node is a process of its own: it runs \"parley node\". Use a local cluster " +
+			"for trials and tests. The commands leave, drain, expel, and forget work on any cluster.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n  parley cluster down --dir bank",
 		Args:    cobra.ArbitraryArgs, RunE: console.OneOf,
 	}
@@ -45,17 +44,15 @@ func up(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a local cluster and keep it running",
-		Long: "Up creates the folder of a cluster, starts its nodes, and keeps them running\n" +
-			"until Ctrl-C or \"parley cluster down\". It reports a node that ends, and does not\n" +
-			"restart it.\n\n" +
-			"If the folder exists from an earlier up, up uses the configuration in it. A\n" +
-			"durable cluster starts with its data. If the cluster is not durable, up removes\n" +
-			"the data, and the nodes start from scratch. If the cluster is running, up prints\n" +
-			"its nodes. Without --dir the folder is temporary, and up removes it at the end\n" +
-			"unless a node failed.\n\n" +
-			"The exit status is 0 if the cluster ended in order or is running already, 1 if a\n" +
-			"node failed, 2 if a flag or the folder does not fit, and 3 if a node has not\n" +
-			"joined after a minute.",
+		Long: "Up creates the folder of a cluster, starts its nodes, and keeps them running until Ctrl-C or " +
+			"\"parley cluster down\". If a node ends, up reports this and does not restart the node.\n\n" +
+			"If the folder already has a cluster, up uses the configuration in the folder. A durable " +
+			"cluster starts with its data. If the cluster is not durable, up removes the data, and the " +
+			"nodes start from scratch. If the cluster is running already, up only prints its nodes. Without " +
+			"--dir the folder is temporary: up removes it at the end, except after a failure of a node.\n\n" +
+			"The exit status is 0 if the cluster ended in order or is running already, and 1 if a node " +
+			"failed. It is 2 if a flag has a wrong value, or does not fit the folder. It is 3 if a node has " +
+			"not joined after a minute.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",
 		Args: console.NoArgs,
@@ -93,9 +90,10 @@ func up(a *console.App) *cobra.Command {
 	cmd.Flags().BoolVar(&p.durable, "durable", false,
 		"sync deliveries to disk before acknowledging them (the byzantine group stays in memory)")
 	cmd.Flags().DurationVar(&p.Round, "round", 0,
-		"`duration` of a round of agreements, 10ms to 1h; longer for a busy computer (default: 100ms)")
+		"`duration` of a round of agreements, 10ms to 1h; a busy computer needs longer rounds (default: 100ms)")
 	cmd.Flags().StringVar(&p.participant, "participant", "",
-		"`address` of the service that does all nodes' parts of transactions, as in http://127.0.0.1:8090")
+		"`address` of the service that carries out all nodes' parts of transactions, as in "+
+			"http://127.0.0.1:8090")
 	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the cluster (default: a temporary one)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the nodes as JSON when all have joined")
 	console.Prints(cmd.Flags(), "cluster-up", upOutput{})

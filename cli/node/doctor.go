@@ -34,16 +34,17 @@ func Doctor(a *console.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Measure a cluster and propose its round length",
 		Long: "With --round, doctor measures how long messages take and how late processes wake. It " +
-			"proposes the length of a round, m, and the largest difference of the clocks (delta), " +
-			"each with its reason. It does not join the cluster, and changes nothing.\n\n" +
-			"With --client, doctor calls the API of the node of the configuration, as that\n" +
-			"client, and gets what the node has measured while it ran. Without --client,\n" +
-			"doctor itself measures on this computer: how late its process wakes, and how\n" +
-			"long a connection to each other node takes with the node's certificate. Measure\n" +
-			"for half an hour under the usual load (--for 30m) before you trust the proposal.\n\n" +
-			"The exit status is 1 if the configured rounds are too short for the measured times, or " +
-			"if a node was not reached. It is 2 if the configuration is wrong, and 3 if with " +
-			"--client the node does not answer.",
+			"proposes three values, each with its reason: the length of a round, m (how many nodes may be " +
+			"faulty), and delta (the largest difference of the clocks). Doctor does not join the cluster, " +
+			"and changes nothing.\n\n" +
+			"With --client, doctor calls the API of the configured node as the named client. The node " +
+			"answers with the times that it has measured while it was running. Without --client, doctor " +
+			"itself measures on this computer. It measures how late its own process wakes, and how long a " +
+			"connection to each other node takes. For these connections it uses the node's certificate. " +
+			"Before you trust the proposal, measure for half an hour under the usual load (--for 30m).\n\n" +
+			"The exit status is 1 if the configured rounds are too short for the measured times, or if " +
+			"doctor did not reach a node. It is 2 if the configuration is wrong. With --client, it is 3 if " +
+			"the node does not answer.",
 		Example: "  parley doctor --round --config node.yaml --for 2s",
 		Args:    console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -31,16 +31,16 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node of a cluster",
-		Long: "Node runs a node with its configuration file. The node joins its cluster, prints a " +
-			"line when it is a member, and runs until Ctrl-C or SIGTERM. It writes its log to the " +
-			"standard error.\n\n" +
-			"Every minute, and on SIGHUP, the node reads the certificates and the revocation\n" +
-			"list again. On SIGUSR1, and when it fails, it writes the last events of its\n" +
-			"machines to flight.jsonl in its data folder, for \"parley audit\".\n\n" +
-			"With --check the command starts no node, and reports whether certificates,\n" +
-			"addresses, and folders are in order.\n\n" +
-			"The exit status is 0 after an orderly end, 1 if the node failed (for example because " +
-			"its disk failed) or --check found a problem, and 2 if the node could not start or the " +
+		Long: "Node runs a node with its configuration file. The node joins its cluster, prints a line when " +
+			"it has become a member, and runs until Ctrl-C or SIGTERM. It writes its log to the standard " +
+			"error.\n\n" +
+			"Every minute, and on SIGHUP, the node reads the certificates and the revocation list again. On " +
+			"SIGUSR1, and when it fails, it writes the last events of its machines to flight.jsonl in its " +
+			"data folder, for \"parley audit\".\n\n" +
+			"With --check, the command does not start the node. It reports whether certificates, addresses, " +
+			"and folders are in order.\n\n" +
+			"The exit status is 0 after an orderly end. It is 1 if the node failed, for example because its " +
+			"disk failed, or if --check found a problem. It is 2 if the node could not start, or the " +
 			"configuration is wrong.",
 		Example: "  parley node --example\n  parley node --config node.yaml --check\n  parley node --config node.yaml",
 		Args:    console.NoArgs,
@@ -64,12 +64,13 @@ func Command(a *console.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "node.yaml", "configuration `file` of the node")
-	cmd.Flags().BoolVar(&check, "check", false, "check configuration, certificates, addresses, and folders; start nothing")
+	cmd.Flags().BoolVar(&check, "check", false, "check configuration, certificates, addresses, and folders, "+
+		"and do not start the node")
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration with all keys and their meaning")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
 	console.Prints(cmd.Flags(), "node-check", checkOutput{})
 	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
-		"join as a new node, because the data folder is lost (for at most a minority of the nodes)")
+		"join as a new node, because the data folder is lost (use it for less than half of the nodes)")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"exit when standard input closes, not on SIGINT (for supervisors)")
 	cmd.AddCommand(verifyCommand(a))

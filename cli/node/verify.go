@@ -34,10 +34,10 @@ func verifyCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify --dir FOLDER",
 		Short: "Check the records of a stopped node",
-		Long: "Verify reads all records of a stopped node, compares every checksum, and changes\n" +
-			"nothing. It prints the position of the last record. If something is damaged, it\n" +
-			"prints the file, the byte, and what to do. The exit status is 1 if something is\n" +
-			"damaged, and 2 if there is nothing to check or the node is running.",
+		Long: "Verify reads all records of a stopped node, compares every checksum, and changes nothing. It " +
+			"prints the position of the last record. If a record is damaged, it prints the file, the " +
+			"position in the file, and what to do. The exit status is 1 if a record is damaged. It is 2 if " +
+			"there is nothing to check, or the node is running.",
 		Example: "  parley node verify --dir data",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -25,17 +25,18 @@ func Command(a *console.App) *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run PROTOCOL | run --scenario FILE | run --replay FILE",
 		Short: "Run a protocol once and show what happened",
-		Long: "Run runs a protocol once, and shows what happened and which promises held. The command " +
-			"line or a scenario file names the protocol. Run changes only the files of --trace and " +
-			"--svg. The exit status is 0 if no promise broke, 1 if one broke, 2 for bad input, and " +
-			"3 if a run on --host cluster ended before it was over.\n\n" +
-			"By default the simulator makes the run, and the same flags make the same run. With " +
-			"--host cluster real processes on this computer, connected by mutual TLS, make the run. " +
-			"A crash kills a process, and each faulty process lies on its links.\n\n" +
-			"With --scenario the flags come from a YAML file; flags of the command line take precedence.\n\n" +
-			"With --replay the correct processes of a trace repeat their steps from their inputs. " +
-			"The exit status is 2 if they do something else than in the trace. Use --replay for a " +
-			"run that an exploration found, because no seed makes such a run.\n\n" +
+		Long: "Run runs a protocol once, and shows what happened and which promises held. The command line " +
+			"or a scenario file names the protocol. Run changes only the files of --trace and --svg. The " +
+			"exit status is 0 if no promise broke, 1 if one broke, and 2 for bad input. It is 3 if a run " +
+			"with --host cluster did not finish within its time limit.\n\n" +
+			"By default the simulator makes the run: the same flags always make the same run. With --host " +
+			"cluster, real processes on this computer make the run, connected by mutual TLS. A crash then " +
+			"kills a process, and each faulty process lies on its links.\n\n" +
+			"With --scenario the flags come from a YAML file. Flags of the command line take " +
+			"precedence.\n\n" +
+			"With --replay, run reads a trace, and gives its correct processes the same inputs again. The " +
+			"exit status is 2 if the processes act differently than in the trace. Use --replay for a run " +
+			"that \"parley explore\" found: no seed makes such a run.\n\n" +
 			"Learn more: docs/scenarios/README.md",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +

@@ -27,14 +27,15 @@ func Sweep(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
-		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed, on all " +
-			"cores. The seed determines the random faults, workload, delays, and coins. Sweep " +
-			"counts the faults and the verdicts, and stops at the first broken promise. It then " +
-			"shrinks that run, and prints the commands that repeat the run and the smaller run. It " +
-			"changes no file.\n\n" +
-			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C; then " +
-			"sweep prints the counts so far. Sweep takes all flags of \"parley run PROTOCOL\" " +
-			"too.\n\nLearn more: docs/scenarios/README.md",
+		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed. It uses all " +
+			"cores. The seed determines the random faults, broadcasts, delays, and coin tosses. Sweep " +
+			"counts the faults and the verdicts, and stops at the first broken promise. It then shrinks " +
+			"that run: it removes faults and requests that the failure does not need. It prints a command " +
+			"that repeats the original run, and a command that repeats the smaller run. It changes no " +
+			"file.\n\n" +
+			"The exit status is 0 if no promise broke, 1 if one broke, and 130 after Ctrl-C. After Ctrl-C, " +
+			"sweep prints the counts so far. Sweep also takes all flags of \"parley run PROTOCOL\".\n\n" +
+			"Learn more: docs/scenarios/README.md",
 		Example: "  parley sweep eig -n 4 -m 1 --faulty 2=random --seeds 1..2000\n" +
 			"  parley sweep docs/scenarios/article.yaml --seeds 1..500 --json",
 		DisableFlagParsing: true,
@@ -62,7 +63,7 @@ type sweepFlags struct {
 
 func (o *sweepFlags) declare(fs *pflag.FlagSet) {
 	fs.StringVar(&o.seeds, "seeds", "1..1000", "`seeds` of the runs, FIRST..LAST")
-	fs.BoolVar(&o.all, "all", false, "continue after a broken promise, and collect them")
+	fs.BoolVar(&o.all, "all", false, "continue after a broken promise, and collect all broken promises")
 	fs.IntVar(&o.workers, "workers", runtime.NumCPU(), "`number` of runs at a time, 1 to 256")
 	if fs.Lookup("json") == nil { // the flags of runs have it too
 		fs.Bool("json", false, "print one JSON object")

@@ -23,10 +23,10 @@ type Flags struct {
 // Declare adds the flags to fs.
 func (v *Flags) Declare(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.Show, "show", nil,
-		"`parts` to show, separated by commas (default, or empty: all except very long ones): "+
-			strings.Join(report.Sections, "|"))
+		"`parts` to show, separated by commas (default: all except very long parts): "+strings.Join(report.Sections, "|"))
 	fs.StringVar(&v.Tree, "tree", "", "`process` whose information tree is shown (default: the first correct lieutenant)")
-	fs.IntVar(&v.Rows, "rows", 12, "`number` of messages of a sender to show; others are only counted")
+	fs.IntVar(&v.Rows, "rows", 12, "maximum `number` of messages to show for each sender; further messages "+
+		"are only counted")
 	fs.BoolVar(&v.Beats, "alive", false, "also show messages that only report that their sender is alive")
 	fs.IntVar(&v.Width, "width", 0, "fold the report to this many `columns`, 40 or more (default: the terminal's)")
 	console.Common(fs, "width")

@@ -34,12 +34,12 @@ func Audit(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit TRACE...",
 		Short: "Check the promises of protocols on the traces of nodes",
-		Long: "Audit merges the traces of the nodes of a cluster, machine by machine. It prints which " +
-			"properties of the protocol held, and which properties were promised under the faults " +
-			"that occurred. A TRACE is a file, or a folder with .jsonl files. Audit also accepts " +
-			"traces of runs. It changes no file.\n\n" +
-			"Only the traces of correct nodes are evidence. A node is faulty if its trace says so " +
-			"(fault injection), or if --faulty names it. Audit judges each agreement of a stream " +
+		Long: "Audit merges the traces of the nodes of a cluster, separately for each machine. A machine is " +
+			"one instance of a protocol, such as group/order. Audit prints which properties of the protocol " +
+			"held, and which properties were promised under the faults that occurred. A TRACE is a file, or " +
+			"a folder with .jsonl files. Audit also accepts traces of runs. It changes no file.\n\n" +
+			"Only the traces of correct nodes are evidence. A node is faulty if its trace says that faults " +
+			"were injected into it, or if --faulty names it. Audit judges each agreement of a stream " +
 			"separately, and judges an incomplete trace up to its end.\n\n" +
 			"The exit status is 0 if no promise broke, 1 if one broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley audit run.jsonl\n" +
@@ -47,10 +47,11 @@ func Audit(a *console.App) *cobra.Command {
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
 		RunE: func(_ *cobra.Command, args []string) error { return runAudit(a, args, f) },
 	}
-	cmd.Flags().StringVar(&f.faulty, "faulty", "", "faulty `nodes`, separated by commas (default: those whose "+
-		"traces say so)")
+	cmd.Flags().StringVar(&f.faulty, "faulty", "", "`nodes` that count as faulty, in addition to the nodes "+
+		"whose traces say so; separated by commas")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
-		"do not judge requests in this `duration` before the first correct node ended, up to 1h")
+		"do not judge requests that arrived within this `duration` before the first correct node ended, up "+
+			"to 1h")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "audit", auditOutput{})

@@ -26,8 +26,8 @@ import (
 func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Show and compare traces",
-		Long: "Trace shows and compares the traces of runs (--trace FILE) and of nodes (the key traces of their " +
-			"configuration). It changes no file.",
+		Long: "Trace shows and compares traces. A run writes a trace with --trace FILE. A node writes " +
+			"traces if its configuration has the key traces. The command changes no file.",
 		Args: cobra.ArbitraryArgs, RunE: console.OneOf,
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl\n" +
 			"  parley trace diff run.jsonl run.jsonl",
@@ -36,11 +36,12 @@ func Command(a *console.App) *cobra.Command {
 	var nodes nodeFlags
 	show := &cobra.Command{
 		Use:   "show TRACE...",
-		Short: "Show a trace as run shows the run",
-		Long: "Show prints the trace of a run as \"parley run\" prints the run. If the traces are of " +
-			"the nodes of a cluster (files or folders), it merges them and shows one machine. If " +
-			"that machine is a stream of agreements, it shows one slot. The exit status is 0 if no " +
-			"promise broke, 1 if one broke, and 2 if a trace cannot be read.",
+		Short: "Show a trace as \"parley run\" shows a run",
+		Long: "Show prints the trace of a run as \"parley run\" prints the run. If nodes of a cluster wrote " +
+			"the traces, show merges the traces and shows one machine: one instance of a protocol. If that " +
+			"machine is a stream of agreements, show prints one slot: one agreement of the stream. A TRACE " +
+			"is a file, or a folder with .jsonl files. The exit status is 0 if no promise broke, 1 if one " +
+			"broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
@@ -49,9 +50,10 @@ func Command(a *console.App) *cobra.Command {
 		},
 	}
 	view.Declare(show.Flags())
-	show.Flags().StringVar(&nodes.machine, "machine", "", "show this `machine` of the nodes, such as group/news")
-	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "show this slot of a stream of agreements, a `number` "+
-		"(default: the first that was decided)")
+	show.Flags().StringVar(&nodes.machine, "machine", "", "`machine` to show, for traces of nodes, such as "+
+		"group/news")
+	show.Flags().Uint64Var(&nodes.slot, "slot", 0, "`number` of the slot to show, for a stream of "+
+		"agreements (default: the first slot that was decided)")
 	cmd.AddCommand(show, diffCommand(a))
 	return cmd
 }
@@ -107,9 +109,9 @@ func diffCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE FILE",
 		Short: "Show where two traces diverge",
-		Long: "Diff prints the first event in which two traces differ, with the events before and " +
-			"after it. The exit status is 0 if the traces are the same, 1 if they differ, and 2 if " +
-			"a trace cannot be read.",
+		Long: "Diff prints the first event in which two traces differ, and some events before and after " +
+			"this event. The exit status is 0 if the traces are the same, 1 if they differ, and 2 if a " +
+			"trace cannot be read.",
 		Example: "  parley trace diff run.jsonl run.jsonl",
 		Args:    console.Args(2, 2, "two FILEs are needed"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -119,7 +121,8 @@ func diffCommand(a *console.App) *cobra.Command {
 			return showDiff(a, args[0], args[1], context)
 		},
 	}
-	cmd.Flags().IntVar(&context, "context", context, "`number` of events to show before and after, 0 to 1000")
+	cmd.Flags().IntVar(&context, "context", context, "`number` of events to show before and after the first "+
+		"difference, 0 to 1000")
 	return cmd
 }
 

@@ -14,9 +14,10 @@ const (
 	// Together is the lecture's assumption: all processes begin at the same time, with clocks near one
 	// multiple of the period (see Plan.Initial).
 	Together Begin = iota
-	// Cold assumes nothing of the clocks. A process that gets a Request of kind Propose sends START to all; so
-	// does a process that has received START from m+1 processes. A process that has START from 2m+1 begins, at
-	// logical time 0. All processes must be up when the first one begins.
+	// Cold assumes nothing about the clocks. A process that gets a Request of kind Propose sends START to
+	// all, and so does a process that has received START from m+1 processes. A process that has received
+	// START from 2m+1 processes begins, at logical time 0. All processes must be up when the first one
+	// begins.
 	Cold
 	// Joining means that the others are already running.
 	Joining
@@ -49,8 +50,8 @@ type Config struct {
 	// Resyncs ends the protocol: the last resynchronization is at logical time Resyncs*Period. 0 means that it
 	// never ends.
 	Resyncs int
-	// Readings is how often a process asks for a clock in a resynchronization until it has read it, for links
-	// on which a round trip may take too long by chance. 0 means 1.
+	// Readings is how often at most a process asks for each clock in a resynchronization, for links on which
+	// a round trip may take too long by chance. 0 means 1.
 	Readings int
 	// Late is how late a process may act. 0 means that it is punctual, except that it may begin a
 	// resynchronization late by as much as a clock may be wrong.
@@ -60,13 +61,13 @@ type Config struct {
 	Delta parley.Tick
 }
 
-// Plan holds what follows from a Config.
+// Plan holds a Config with its defaults, and the values derived from it.
 type Plan struct {
 	Config // with defaults filled in
-	// Theorem is the smallest delta of the theorem, for clocks that tick; Config.Delta is the one in use. If
-	// n <= 3m the theorem has none, and Theorem is the delta for n = 3m+1.
+	// Theorem is the smallest delta that the theorem allows, for clocks that count whole ticks. Config.Delta
+	// is the delta in use. If n <= 3m, the theorem allows no delta, and Theorem is the delta for n = 3m+1.
 	Theorem parley.Tick
-	// Error is eps with everything that reading drifting clocks in ticks adds to it.
+	// Error is eps plus the errors that come from reading drifting clocks in whole ticks.
 	Error parley.Tick
 	// Threshold is delta + Error: a larger difference counts as 0.
 	Threshold parley.Tick
@@ -82,9 +83,9 @@ type Plan struct {
 	// Ever is the largest difference of correct clocks at any time. It is a little more than delta, because
 	// processes spread their adjustments at different times.
 	Ever parley.Tick
-	// Pulls is the number of the first resynchronization at which clocks are within delta that began too far
-	// apart, because messages of the start were late: the earlier ones have pulled them together. That holds
-	// as long as no process lies. See Shown.Checked.
+	// Pulls is a number of resynchronizations. If clocks began too far apart, because messages of the start
+	// were late, they are within delta at the resynchronization of this number. That holds as long as no
+	// process lies. See Shown.Checked.
 	Pulls int
 }
 
@@ -97,7 +98,7 @@ const (
 	minSlew    = 10
 )
 
-// Plan fills in the defaults of a Config and returns what follows from it.
+// Plan fills in the defaults of a Config, and computes the derived values.
 func (c Config) Plan() (Plan, error) {
 	if err := c.check(); err != nil {
 		return Plan{}, err

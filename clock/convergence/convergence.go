@@ -1,48 +1,49 @@
-// Package convergence is interactive convergence: it keeps the clocks of n processes together although up to m
-// of them show any time, and show different times to different processes.
+// Package convergence is interactive convergence: it synchronizes the clocks of n processes. Up to m clocks
+// may show any time, even different times to different processes.
 //
-// The problem: hardware clocks drift. Each process must have a logical clock, its hardware clock with a
-// correction, such that those of any two correct processes are never further apart than some delta, at any
-// time. There must be no master: a clock that lies to all is no worse than one that has stopped.
+// The problem: hardware clocks drift. Each process must have a logical clock, which is its hardware clock
+// with a correction. The logical clocks of any two correct processes must never be further apart than some
+// delta. There must be no master, because a master could be faulty.
 //
 // The model: a correct hardware clock gains or loses at most rho; a correct process can read the clock of
-// another with an error of at most eps, because messages between them have a least delay and their round trips
-// a longest; and the clocks begin together, or by a start that brings them together (see Begin). Messages are
-// oral. At most m processes are faulty in any way, including those that are down or whose clock does not count
-// yet.
+// another with an error of at most eps, because message delays have a minimum and round trips have a maximum;
+// and the clocks begin together, or a start brings them together (see Begin). Messages are oral. At most m
+// processes are faulty in any way, including those that are down or whose clock does not count yet.
 //
-// The bound: n > 3m, and delta as [Plan] says.
+// The bound: n > 3m. [Plan] computes delta.
 //
-// Once a period, by its own clock, a process reads the clocks of all others, and adjusts its own by the mean
-// of the differences. Its own clock counts as 0, and so does one that could not be read or whose difference is
-// larger than delta can explain.
+// Once a period, by its own clock, a process reads the clocks of all others, and adjusts its own clock by the
+// mean of the differences. Its own difference counts as 0. So does the difference of a clock that could not
+// be read, and a difference that is larger than delta can explain.
 //
-// Why it works: for a correct clock, two processes use readings that differ by at most 2 eps. A liar's reading
-// must be within delta of each reader's own clock, and these are within delta of each other, so the values
-// that the two use differ by at most 3 delta. The means of the two then differ by (3m/n) delta and the errors:
-// less than delta if n > 3m, and the rest of delta is for the drift until the next time.
+// Why it works: consider two correct processes that read the same clock. If the clock is correct, their
+// readings differ by at most 2 eps. If the clock is faulty, each process uses its reading only within delta
+// of its own clock. The own clocks of the two are within delta of each other, so the readings that they use
+// differ by at most 3 delta. So the means of the two processes differ by (3m/n) delta and the errors. That is
+// less than delta if n > 3m. The rest of delta is for the drift until the next resynchronization.
 //
-// What is not promised: anything about real time, because the mean of all clocks drifts as clocks do;
-// synchrony where there was none, except after a start; anything while more than m processes are faulty, down,
-// disconnected or read too slowly. After such a time only this is promised: a process that sees fewer than n-m
-// clocks near its own reports that and joins again. A start is such a time if its messages are late or lost,
-// for example because links come up during it. Clocks may then begin further apart than delta, and no process
-// notices: see Shown.Checked for when delta was measured, not assumed.
+// What is not promised: anything about real time, because the mean of all clocks drifts as single clocks do;
+// synchrony of clocks that were not synchronized, except after a start; anything while more than m processes
+// are faulty, down, disconnected or read too slowly. After a time with too many faults only this is promised:
+// a process that sees fewer than n-m clocks near its own reports that and joins again. Late or lost messages
+// during a start are such faults, for example if links come up during the start. Clocks may then begin
+// further apart than delta, and no process notices. Shown.Checked says whether delta was measured or only
+// assumed.
 //
-// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and Melliar-Smith, "Synchronizing clocks in
-// the presence of faults" (1985), algorithm CNV, under the conditions of Rushby and von Henke (1993), because
-// the first proof had gaps. That an adjustment may be spread without loss is from Schmuck and Cristian (1990);
-// the start by echoed messages is from Srikanth and Toueg (1987).
+// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and Melliar-Smith, "Synchronizing clocks
+// in the presence of faults" (1985), algorithm CNV, under the conditions of Rushby and von Henke (1993),
+// because the first proof had gaps. Schmuck and Cristian (1990) show that an adjustment may be spread over
+// time without loss. The start by echoed messages is from Srikanth and Toueg (1987).
 //
 // # Decisions
 //
-// A bound is reported when it was measured, not when it follows from the start, because no process knows how
-// long a START took. After a start, a clock counts as synchronized when all readings, each with the error that
-// its round trip allows, lie within delta, or after enough resynchronizations to pull together clocks that
-// passed the check of the threshold. Motive: that check alone allows twice the threshold, and five nodes that
-// started on a busy computer were some milliseconds further apart than they reported. Cost: after such a start
-// clocks count as synchronized one or more periods later, and so they do after every start if the errors of
-// readings are near the configured one.
+// A bound is reported only when it was measured. It does not follow from the start, because no process knows
+// how long a START message took. After a start, a clock counts as synchronized in two cases: all readings lie
+// within delta, including the error that their round trips allow; or enough resynchronizations have passed to
+// bring together all clocks that passed the check of the threshold. Motive: that check alone allows twice the
+// threshold. Five nodes that started on a busy computer were some milliseconds further apart than they
+// reported. Cost: after such a start, clocks count as synchronized one or more periods later. If the errors
+// of readings are near the configured error, this happens after every start.
 package convergence
 
 import (
@@ -63,9 +64,9 @@ const (
 	Start
 )
 
-// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs as evenly
-// as the hardware. Origin: the process. Seq: the time on its hardware clock. Value: the time on its logical
-// clock. Body: the event in words, for a reader.
+// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs at a
+// constant rate of the hardware clock. Origin: the process. Seq: the time on its hardware clock. Value: the
+// time on its logical clock. Body: the event in words, for a reader.
 const (
 	// Enters: the clock counts from now on.
 	Enters parley.Kind = parley.Local + 0x20 + iota

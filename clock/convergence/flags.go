@@ -19,15 +19,15 @@ type number struct {
 func (c *Config) numbers() []number {
 	const long, short = int64(maxTicks), int64(maxTicks >> 12)
 	return []number{
-		{"least", "minimum delay of a message, in `ticks` (0: 1)", (*int64)(&c.Least), short},
-		{"eps", "maximum error of a reading, in `ticks` (0: 899)", (*int64)(&c.Eps), short},
+		{"least", "minimum delay of a message, in `ticks` (0 means 1)", (*int64)(&c.Least), short},
+		{"eps", "maximum error of a reading of another clock, in `ticks` (0 means 899)", (*int64)(&c.Eps), short},
 		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)",
 			(*int64)(&c.Period), long},
-		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound of the theorem)",
+		{"delta", "maximum difference of correct clocks, in `ticks` (0 means the bound of the theorem)",
 			(*int64)(&c.Delta), long >> 4},
-		{"late", "maximum lateness of a process, in `ticks` (0: none)", (*int64)(&c.Late), short},
-		{"rho", "maximum drift of a correct clock, in `parts` per million (0: 100)", &c.Rho, maxPPM},
-		{"slew", "speed of the adjustment of a clock, in `parts` per million (0: 50000)", &c.Slew, maxPPM},
+		{"late", "maximum lateness of a process, in `ticks` (0 means none)", (*int64)(&c.Late), short},
+		{"rho", "maximum drift of a correct clock, in `parts` per million (0 means 100)", &c.Rho, maxPPM},
+		{"slew", "how fast a process adjusts its clock, in `parts` per million (0 means 50000)", &c.Slew, maxPPM},
 	}
 }
 
@@ -35,10 +35,15 @@ func (c *Config) numbers() []number {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
-	form := fs.String("form", c.Form.String(), "`terms` of the mean: "+strings.Join(forms[:], "|"))
-	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks: "+strings.Join(begins[:], "|"))
+	form := fs.String("form", c.Form.String(), "`terms` of the mean: "+strings.Join(forms[:], "|")+"; a "+
+		"process adjusts its clock by the mean of the differences between clocks, or to the mean of the "+
+		"clock values")
+	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks: "+strings.Join(begins[:], "|")+"; together: "+
+		"all clocks begin at the same time; cold: the clocks may show anything; joining: the other clocks are running; "+
+		"either: cold or joining, whichever works first")
 	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations, 0 for no end")
-	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests for one reading of a clock (0: 1)")
+	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests that a process sends to "+
+		"read a clock once (0 means 1)")
 	for _, f := range c.numbers() {
 		fs.Int64Var(f.is, f.name, *f.is, f.usage)
 	}

@@ -83,9 +83,9 @@ type Skew struct {
 }
 
 // Measure returns the largest difference of the logical clocks of correct processes in a run, while they
-// counted: at the instants at which one of them began a resynchronization, and at any time. The difference of
-// two clocks that run evenly between corners is largest at a corner, so Measure misses no time except after a
-// process's last corner.
+// counted. reads covers only the instants at which a process began a resynchronization, and ever covers all
+// times. Between two corners clocks run at a constant rate, so their difference is largest at a corner. So
+// Measure misses only the time after a process's last corner.
 func Measure(h *parley.History) (reads, ever Skew) {
 	all := stretches(h)
 	for p := range all {
@@ -124,8 +124,8 @@ func (p *Plan) properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: ClockBound, Mode: parley.Always,
-			Says: fmt.Sprintf("when one of them is resynchronized, correct clocks are at most delta = %d ticks apart, "+
-				"and at most %d at any time", p.Delta, p.Ever),
+			Says: fmt.Sprintf("correct clocks are at most delta = %d ticks apart when one of them is "+
+				"resynchronized, and at most %d ticks apart at any time", p.Delta, p.Ever),
 			Check: p.bounded, Measure: measured, Vacuous: unread,
 		},
 		{

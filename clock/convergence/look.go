@@ -2,8 +2,8 @@ package convergence
 
 import "parley"
 
-// Now returns what the logical clock of a machine of this protocol shows when its hardware clock shows the
-// given time, and whether the clock counts. For other machines ok is false.
+// Now returns the time that the logical clock of a machine of this protocol shows when its hardware clock
+// shows the given time. ok reports whether the clock counts. For other machines ok is false.
 func Now(m parley.Machine, hardware parley.Tick) (logical parley.Tick, ok bool) {
 	p, ok := m.(*process)
 	if !ok {
@@ -31,7 +31,7 @@ func (c *Shown) In() bool { return c.in }
 // resynchronizations to pull clocks together. Only then is Plan.Ever measured, not assumed.
 func (c *Shown) Checked(hardware parley.Tick) bool { return c.checked && c.clock.at(hardware) <= c.due }
 
-// View holds what a process knows of the clocks.
+// View holds a process's knowledge of the clocks.
 type View struct {
 	Shown // its own
 	// Read are the processes whose clocks were read in the last resynchronization, or so far in the present
@@ -42,7 +42,7 @@ type View struct {
 	Adjusted parley.Tick
 }
 
-// Look returns what a machine of this protocol knows, and false for other machines. Ahead aliases the
+// Look returns the view of a machine of this protocol, and false for other machines. Ahead aliases the
 // machine's state, and changes with its next step.
 func Look(m parley.Machine) (v View, ok bool) {
 	p, ok := m.(*process)

@@ -8,13 +8,13 @@ import (
 	"parley"
 )
 
-// Form says what the mean is taken of.
+// Form says of which values the mean is taken.
 type Form uint8
 
 // The lecture's two forms. With exact readings at one instant, they give the same result.
 const (
-	// Differences: a process increments its clock by the mean of the differences from its own, each read when
-	// possible.
+	// Differences: a process increments its clock by the mean of the differences of all clocks from its own
+	// clock. The differences need not be read at the same instant.
 	Differences Form = iota
 	// Values: a process sets its clock to the mean of the clock values.
 	Values

@@ -43,8 +43,8 @@ func (st *startLog) state(v *parley.Vars) {
 	})
 }
 
-// Anew asks a process to give up its clock and to join again, because the clock is known to be wrong, for
-// example after a jump of the hardware clock. It is only a Request. It uses no field.
+// Anew is a Request to a process to give up its clock and to join again, because the clock is known to be
+// wrong, for example after a jump of the hardware clock. It uses no field.
 const Anew parley.Kind = parley.Local + 0x30
 
 // Request makes the process begin, if it has not begun, or give up its clock.

@@ -1,32 +1,29 @@
-// Package dated gives synchronized clocks a date: n processes agree on the
-// date and time of day at which their common logical clock showed 0, although up to m of them lie.
+// Package dated gives synchronized clocks a date: n processes, of which up to m may lie, agree on the date
+// and time of day at which their common logical clock showed 0.
 //
-// The problem: the logical clocks of interactive convergence agree with each other and
-// with nothing else. Each process also reads a wall clock, which may be wrong. All
-// correct processes must have the same date for the logical time 0, and it must lie
-// between the dates that correct processes propose. The common time is then this date
-// plus the logical clock, and it never goes back, even if a wall clock does.
+// The problem: the logical clocks of interactive convergence agree with each other, but not with real time.
+// Each process also reads a wall clock, which may be wrong. All correct processes must have the same date for
+// the logical time 0, and this date must lie between the dates that correct processes propose. The common
+// time is this date plus the logical clock. It never goes back, even if a wall clock does.
 //
 // The model and the bound are the same as in package convergence: oral messages, n > 3m, and
 // the m faulty processes include those that are down or have no clock yet. The wall
 // clock is the only input that is not a message, a request or a timer: see Config.Date.
 //
-// When the clocks begin together, at the logical time 0, each process proposes the
-// time of its wall clock, by interactive consistency in rounds that the new logical clocks
-// time. All take the median of the vector. A process that missed these rounds, or joins
-// later, asks the others, and takes the date in m+1 equal answers. A process whose
-// date fewer than n-m-1 others share, or that gets none, gives up its clock. If the
-// clocks begin again, a process that had the common time proposes that, not its wall
-// clock: otherwise the common time would jump.
+// When the clocks begin together, at the logical time 0, each process proposes the time of its wall clock.
+// The processes agree on the vector of all proposals by interactive consistency, in rounds on the new logical
+// clocks. All take the median of the vector. A process that missed these rounds, or joins later, asks the
+// others, and takes the date that m+1 answers give. If a process gets no date, or fewer than n-m-1 others
+// share its date, it gives up its clock. If the clocks begin again, a process that had the common time
+// proposes the common time, not its wall clock. Otherwise the common time would jump.
 //
-// Why it works: all correct processes decide on the same vector, which has at most m
-// entries of faulty processes and more than 2m in all. So the median is the entry of a
-// correct process, or on either side of it lie at least as many entries of correct
-// processes as of faulty ones. Of m+1 equal answers one comes from a correct process. The
-// rounds hold because correct logical clocks are at most Plan.Ever apart, which their
-// length has room for.
+// Why it works: all correct processes decide on the same vector, which has at most m entries of faulty
+// processes and more than 2m in all. So the median is the entry of a correct process, or correct processes
+// have entries on both sides of it. At least one of m+1 equal answers comes from a correct process. The
+// rounds work because correct logical clocks are at most Plan.Ever apart, and the rounds are long enough for
+// this difference.
 //
-// What is not promised: that the date is right. It is as wrong as the wall clocks are.
+// What is not promised: that the date is right. It may be as wrong as the wall clocks are.
 //
 // Source: lecture, "Fault-Tolerant Clock Synchronization" and "Interactive Consistency
 // by Running the Byzantine Agreement Protocol"; the median as in Lamport and
@@ -57,8 +54,8 @@ const (
 
 // The indications, in addition to the deliveries of the clock.
 const (
-	// Beyond: the clock of another process was read and differs by more than a correct one can. Origin: that
-	// process. Value: how far it is ahead, as a signed number.
+	// Beyond: the clock of another process was read, and differs by more than a correct clock can. Origin:
+	// that process. Value: how far its clock is ahead, as a signed number.
 	Beyond parley.Kind = parley.Indication + 0x3E + iota
 	// Dated: the process has a date. Value: the date, as a signed number.
 	Dated
@@ -72,10 +69,10 @@ type Config struct {
 	// clocks; 0 means three round trips. It must exceed the largest delay and twice the Slack. Slack is how
 	// late a process may act in a round; 0 means 1/5 of a round trip.
 	Round, Slack parley.Tick
-	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time. It
-	// is the only input of a machine that does not come in a Step. In a simulation it must depend only on its
-	// arguments, so that equal runs stay equal. On a real host it reads the computer's clock. nil means wall
-	// clocks that are right except that process i is i seconds ahead.
+	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time.
+	// Date is the only input of a machine that does not come in a Step. In a simulation it must depend only
+	// on its arguments, so that equal runs stay equal. On a real host it reads the computer's clock. nil
+	// means that the wall clock of process i is i seconds ahead of the true time.
 	Date func(self parley.ID, now parley.Tick) int64
 	// Given replaces the synchronized clocks by clocks that show the true time (see the type given). It is for
 	// an explorer, which has no drifting clocks.
@@ -138,7 +135,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.Int64Var((*int64)(&c.Slack), "date-slack", int64(c.Slack), "slack of a round of the agreement on the "+
 		"date, in `ticks` "+
 		"(0: 1/5 of a round trip)")
-	fs.BoolVar(&c.Given, "given", c.Given, "use clocks that show the true time, to explore the agreement alone")
+	fs.BoolVar(&c.Given, "given", c.Given, "use clocks that show the true time, to explore only the "+
+		"agreement on the date")
 	return func(c *Config, naming parley.Naming) error {
 		for i, t := range []parley.Tick{c.Round, c.Slack} {
 			if t < 0 || t > longest {

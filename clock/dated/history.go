@@ -117,7 +117,8 @@ func (d *machine) properties(c Config) []parley.Property {
 	return []parley.Property{
 		{
 			Name: Agreement, Mode: parley.Always, Check: judged((*history).agree), Vacuous: undated,
-			Says: "correct processes whose clocks began together, or joined those, have the same date",
+			Says: "correct processes have the same date if their clocks began together, or joined clocks " +
+				"that began together",
 		},
 		{
 			Name: Validity, Mode: parley.Always, Check: judged((*history).valid), Vacuous: undated,
@@ -191,10 +192,10 @@ func promises(
 			all = all[i : i+1]
 		}
 		return append(all,
-			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and of m+1 equal "+
-				"answers one is correct", lacks),
-			parley.Promised(Validity, "of at least 2m+1 dates at most m come from faulty processes: the median lies between "+
-				"correct ones", lacks),
+			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and one of m+1 "+
+				"equal answers is correct", lacks),
+			parley.Promised(Validity, "at most m of at least 2m+1 dates come from faulty processes: the median lies between "+
+				"dates of correct processes", lacks),
 			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, "+
 				"and inform joining processes",
 				lacks))

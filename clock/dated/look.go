@@ -7,7 +7,7 @@ import (
 	"parley/clock/convergence"
 )
 
-// View holds what a process knows of the clocks and of the date.
+// View holds a process's knowledge of the clocks and of the date.
 type View struct {
 	// Clock is its logical clock, from one step to the next.
 	Clock convergence.Shown
@@ -20,13 +20,13 @@ type View struct {
 	// of them was ahead.
 	Read  parley.Set
 	Ahead []parley.Tick
-	// Rate is how much this process's hardware clock gains on the others, in parts per million. It is 0 while
-	// the errors of readings may exceed a few hundred of these.
+	// Rate is how much faster this process's hardware clock runs than the others, in parts per million. It is
+	// 0 while the error of Rate may exceed a few hundred parts per million.
 	Rate float64
 }
 
-// Look returns what a machine of this protocol knows when its hardware clock shows the given time, and false
-// for machines of other protocols.
+// Look returns the view of a machine of this protocol when its hardware clock shows the given time. For
+// machines of other protocols it returns false.
 func Look(m parley.Machine, hardware parley.Tick) (View, bool) {
 	d, ok := m.(*machine)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package agree is a node's service for agreements on the value of one node, and on the vector of all nodes'
-// values.
+// Package agree is a node's service for two kinds of agreement: on the value of one node, and on the vector
+// of the values of all nodes.
 package agree
 
 import (
@@ -26,7 +26,7 @@ import (
 type Request struct {
 	Value     []byte // at most MaxValue bytes; with stream.EIG and stream.OM for m > 2 at most 32
 	Algorithm stream.Algorithm
-	// M is how many nodes may be faulty; by default the most that the algorithm tolerates.
+	// M is how many nodes may be faulty; by default the largest number that the algorithm tolerates.
 	M int
 	// Evidence requests what all nodes have received. The answer waits for it, at most one round.
 	Evidence bool
@@ -40,12 +40,13 @@ type Decision struct {
 	// Slot numbers the agreements of one source, algorithm, and m, from 1.
 	Slot  uint64
 	Value []byte // must not be modified
-	// Evidence is, where it was requested, what nodes report that they received: at the source from all nodes
-	// that reported in time, at another node its own.
+	// Evidence, if it was requested, says what nodes received. At the source it has the reports of all nodes
+	// that reported in time. At another node it has only that node's own report.
 	Evidence []stream.Evidence
 }
 
-// ErrReserved is the error for the one value that stands for no value. It also matches [kernel.ErrRefused].
+// ErrReserved is the error for a value that is reserved to mean "no value". It also matches
+// [kernel.ErrRefused].
 var ErrReserved = errors.New("this value is reserved: it stands for no value")
 
 // Agree makes all correct nodes agree on a value of this node: see cluster.Node.Agree.
@@ -127,7 +128,8 @@ type Service struct {
 	heard atomic.Pointer[[]*func(Decision)]
 }
 
-// New returns a service without open streams. The kernel must have its host and its store before one is opened.
+// New returns a service without open streams. The kernel must have its host and its store before a stream is
+// opened.
 func New(k *kernel.Kernel, list []Config) *Service {
 	return &Service{k: k, budget: NewBudget(len(k.Members), k.Round, list), table: make(map[stream.Key]*streamHandle)}
 }
@@ -141,7 +143,7 @@ func (s *Service) listeners() []*func(Decision) {
 	return nil
 }
 
-// Absent opens the stream of a channel on which a message came, and reports whether there is one.
+// Absent opens the stream of a channel on which a message came, and reports whether there is such a stream.
 func (s *Service) Absent(channel uint32) bool {
 	if channel < kernel.FirstStream || channel > kernel.LastStream {
 		return false
@@ -183,8 +185,8 @@ func (s *Service) open(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
-// Reopen opens all streams of a restarted node, so that it participates again as soon as possible and not only
-// when a request arrives: until then it counts as faulty.
+// Reopen opens all streams of a restarted node. So the node takes part again as soon as possible, and not
+// only when a request arrives. Until it takes part, it counts as faulty.
 func (s *Service) Reopen() {
 	if !s.k.Again && !s.k.Rejoin {
 		return
@@ -220,7 +222,7 @@ func RoundOf(late time.Duration) time.Duration {
 	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
 }
 
-// StreamStatus is the status of one stream of agreements: those of one algorithm, m, and source.
+// StreamStatus is the status of one stream, which has all agreements of one algorithm, m, and source.
 type StreamStatus struct {
 	Algorithm string `json:"algorithm"`
 	M         int    `json:"m"`

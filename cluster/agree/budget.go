@@ -46,10 +46,10 @@ func Check(list []Config, n int) error {
 	return nil
 }
 
-// Budget divides a node's resources among its streams. A faulty node can open slots in all of them, as many as
-// the window allows, and delay them until they time out. All slots of all streams together must not take more
-// memory or time than the node reserves for them. The streams of the first kind get half of it, and those of all
-// others the other half.
+// Budget divides a node's resources among its streams. A faulty node can open slots in all of them, as many
+// as the window allows, and delay them until they time out. All slots of all streams together must not take
+// more memory or time than the node reserves for them. The streams of the first kind get half of this
+// reserve, and the streams of all other kinds share the other half.
 type Budget struct {
 	n     int
 	round time.Duration
@@ -119,9 +119,9 @@ const (
 	signWork  = 60 * time.Microsecond
 )
 
-// Window returns how many slots of a stream may begin in the time that one slot lasts if a node is silent. If
-// faulty nodes open as many slots as they may, the slots of all streams keep one processor of a node busy for 2/3
-// of the time.
+// Window returns how many slots of a stream may begin within the duration of a slot with a silent node. If
+// faulty nodes open as many slots as they may, the slots of all streams keep one processor of a node busy for
+// 2/3 of the time.
 func (b Budget) Window(t stream.Key) int {
 	last := t.Rounds(b.n).Last
 	frames, sources := b.n*(b.n-1)*(last+1), 1

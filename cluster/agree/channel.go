@@ -11,7 +11,8 @@ func Channel(t stream.Key) uint32 {
 	return kernel.FirstStream + (uint32(t.Algorithm)<<7 | uint32(t.M)<<4 | uint32(t.Source))
 }
 
-// StreamOf returns the stream of a channel. Its Check reports whether there is such a stream.
+// StreamOf returns the stream of a channel. The method Check of the result reports whether there is such a
+// stream.
 func StreamOf(channel uint32) stream.Key {
 	x := channel - kernel.FirstStream
 	return stream.Key{Algorithm: stream.Algorithm(x >> 7), M: int(x >> 4 & 7), Source: parley.ID(x & 15)}

@@ -13,34 +13,36 @@ import (
 	"parley/cluster/link"
 )
 
-// RoundError is the error of an agreement that was not started. Either messages to more than m nodes take longer
-// than a round allows, so that silence of these nodes means nothing; or this node's clock runs at another rate
-// than theirs. It matches [kernel.ErrRefused].
+// RoundError is the error of an agreement that was not started. One reason is that messages to more than m
+// nodes take longer than a round allows, so that these nodes would count as silent. Another reason is that
+// this node's clock runs at another rate than theirs. It matches [kernel.ErrRefused].
 type RoundError struct {
 	Round time.Duration // as configured
 	Room  time.Duration // time that a round allows for a message
 	M     int           // how many nodes may be slow or not connected
-	// Slow are these nodes, the slowest first.
+	// Slow are the slow nodes and the nodes that are not connected, the slowest first.
 	Slow []Slow
-	// Drift, if not 0, is the cause: by how much this node's clock runs faster than the others', in parts per
-	// million. Its rounds are shorter than theirs, or longer if Drift is negative.
+	// Drift, if not 0, is the cause of the error: this node's clock runs faster than the others' by Drift
+	// parts per million, or slower if Drift is negative. So its rounds are shorter or longer than theirs.
 	Drift float64
-	// Needs is the shortest sufficient round, 0 if that is not known.
+	// Needs is the shortest sufficient round, or 0 if it is not known.
 	Needs time.Duration
 }
 
-// Slow is a node to which messages take too long.
+// Slow names a node to which messages take too long.
 type Slow struct {
 	Name string
-	// Delay is half of a round-trip time of the last 10 s: of the 90th percentile of pings, or of the median
-	// while there are few, so that a single pause of a node does not count. It is 0 if the node is not connected.
+	// Delay is half of a round-trip time of the last 10 s. It uses the 90th percentile of the pings, or the
+	// median while there are few pings, so that a single pause of a node does not count. Delay is 0 if the
+	// node is not connected.
 	Delay time.Duration
 }
 
 // Is reports whether target is kernel.ErrRefused.
 func (e *RoundError) Is(target error) bool { return target == kernel.ErrRefused }
 
-// Disconnected reports whether more than M nodes are not connected: another node may be able to start the agreement.
+// Disconnected reports whether more than M nodes are not connected. If so, another node may be able to start
+// the agreement.
 func (e *RoundError) Disconnected() bool { return len(e.Slow) > e.M && e.Slow[e.M].Delay == 0 }
 
 func (e *RoundError) Error() string {

@@ -20,7 +20,7 @@ type VectorRequest struct {
 	// Algorithm and M are as in Request. For m > 2, Algorithm must be stream.PhaseKing or stream.SM.
 	Algorithm stream.Algorithm
 	M         int
-	// Gather is how long this node waits for the others' values before it requests that the agreement begins; by
+	// Gather is how long this node waits for the others' values before it asks to begin the agreement; by
 	// default 50 ms.
 	Gather time.Duration
 }
@@ -35,8 +35,8 @@ const (
 type Vector struct {
 	Name string
 	Slot uint64 // of the decision
-	// Values are the values of all nodes, in the order of Config.Members; nil stands for a node that submitted
-	// none. The caller may modify them.
+	// Values are the values of all nodes, in the order of Config.Members; nil stands for a node that
+	// submitted no value. The caller may modify the values.
 	Values [][]byte
 }
 

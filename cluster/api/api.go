@@ -2,20 +2,21 @@
 // under parley/v1 define the API and are its reference, including the right that each method needs and the
 // meaning of its errors. Package parleyv1 is generated from them, and package client is for callers in Go.
 //
-// Clients authenticate with certificates of the cluster's authority (see package cert), which also contain their
-// rights. All resources that a client can occupy are bounded: see [Limits]. A [Server] also serves monitoring:
-// the node's health, and its metrics for Prometheus.
+// Clients authenticate with certificates of the cluster's authority (see package cert). A certificate also
+// contains the client's rights. All resources that a client can occupy are bounded: see [Limits]. A [Server]
+// also serves monitoring: the node's health, and its metrics for Prometheus.
 //
 // # Decisions
 //
-// A silent connection is closed for a new one. When the client port has no room, it closes the oldest connection
-// that has sent no request, of the address with the most such connections. Motive: with a limit that refuses new
-// connections, an attacker that holds all places keeps everybody else out. Cost: under a flood of connections
-// from its own address, a client that is slow to send a request loses its connection, too.
+// A silent connection is closed to make room for a new one. When the client port is full, it looks at the
+// connections that have sent no request. It takes the address with the most such connections, and closes the
+// oldest of them. Motive: if the port refused new connections, an attacker that holds all places would keep
+// all clients out. Cost: under a flood of connections from its own address, a client that is slow to send a
+// request loses its connection, too.
 //
-// Clients call nodes by Connect. The .proto files are the reference; every error says whether the request had no
-// effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and curl. Cost: generated code in
-// the tree, checked for drift, and two libraries.
+// Clients call nodes with the library Connect. The .proto files are the reference. Every error says whether
+// the request had no effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and curl.
+// Cost: two libraries, and generated code in the repository, which a check keeps up to date.
 package api
 
 import (

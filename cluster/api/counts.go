@@ -28,18 +28,18 @@ func (c *counts) init(s *Server) {
 	c.registry = prometheus.NewRegistry()
 	c.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_requests_total",
-		Help: "Finished requests of clients, by method and code. If codes other than ok rise, see " +
+		Help: "Finished requests of clients, by method and code. If a code other than ok rises, see " +
 			"api_failures_total.",
 	}, []string{"method", "code"})
 	c.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "parley_api_seconds",
-		Help: "Duration of requests without a stream, in seconds, by method. If it rises, look at the " +
-			"disk and at link_rtt_seconds.",
+		Help: "Duration of requests whose answer is not a stream, in seconds, by method. If it rises, look at " +
+			"the disk and at link_rtt_seconds.",
 		Buckets: prometheus.ExponentialBuckets(0.000_1, 4, 10),
 	}, []string{"method"})
 	c.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_api_failures_total",
-		Help: "Failed requests, by reason and outcome. If the outcome unknown rises, look at the links " +
+		Help: "Failed requests, by reason and outcome. If failures with outcome unknown rise, look at the links " +
 			"and at view_suspected.",
 	}, []string{"reason", "outcome"})
 	c.turned = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -1,8 +1,9 @@
 // Package audit judges the run of a cluster by the traces of its nodes: which properties of its protocols held,
 // and which of them were promised under the conditions of the run.
 //
-// Only the records of correct nodes count. The trace of a faulty node is no evidence; what it sent is known from
-// what others received. An incomplete trace is judged as far as it goes, and never reported as complete.
+// Only the records of correct nodes count. The trace of a faulty node is no evidence; the records of the
+// correct nodes that received its messages show what it sent. An incomplete trace is judged as far as it
+// goes, and never reported as complete.
 package audit
 
 import (

@@ -120,8 +120,8 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Update calls do with the authority in a folder, and then writes its state: the records first, so that no
-// certificate is given away that could not be revoked.
+// Update calls do with the authority in a folder, and then writes its state. It writes the records first, so
+// that every certificate that is given away can be revoked.
 func Update(dir string, do func(*Authority) error) error {
 	if _, err := os.Stat(filepath.Join(dir, authorityFile)); err != nil {
 		return err // rather than about the lock

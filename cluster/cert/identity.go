@@ -6,22 +6,25 @@
 //	parley://CLUSTER/node/NAME
 //	parley://CLUSTER/client/NAME?rights=read,write,admin
 //
-// and nothing else in it counts: common names and host names identify nobody (host names are for programs that
-// check nothing else, such as curl). A node dials and accepts, so its certificate has both uses; a client only
-// dials. A client's rights are in the query of its name; none of the three rights includes another.
+// and nothing else in the certificate identifies the process. A certificate also has host names, but only for
+// programs that check nothing else, such as curl. A node dials and accepts connections, so its certificate
+// has both uses. A client only dials. A client's rights are in the query of its name. None of the three
+// rights includes another.
 //
-// A node has a second key, its signer (Ed25519), for signatures of protocols. The signer has no
-// certificate. Its public half is in the configuration of all nodes, and changes only with that
-// configuration. Certificates, in contrast, are short-lived and can be replaced at any time. With
-// one key for both purposes, a proxy that terminates connections could sign for the protocols.
+// A node has a second key, its signer (Ed25519), for signatures of protocols. The signer has no certificate.
+// Its public half is in the configuration of all nodes, and changes only with that configuration.
+// Certificates, in contrast, are short-lived and can be replaced at any time. If one key had both purposes, a
+// proxy that terminates connections could sign for the protocols.
 //
-// Trust is what a process knows of authorities and their lists. It can be replaced while connections are live;
-// connections that it no longer covers are closed (Watch). All checks are made in tls.Config.VerifyConnection,
-// which crypto/tls calls on every connection, including resumed ones; resumption is also disabled. Verification
-// of host names is disabled (InsecureSkipVerify), because a URI name contains none.
+// [Trust] holds the authorities that a process accepts, and their revocation lists. It can be replaced while
+// connections are open. Connections whose certificates are then no longer valid are closed (Watch). All
+// checks are made in tls.Config.VerifyConnection, which crypto/tls calls on every connection, including
+// resumed ones; resumption is also disabled. Verification of host names is disabled (InsecureSkipVerify),
+// because a URI name contains none.
 //
-// To replace an authority, put the certificates of both into the nodes' ca.pem and both lists into their crl.pem,
-// one after the other. Then give all nodes new certificates, and remove the old ones.
+// To replace an authority, put the certificates of the old and the new authority into the nodes' ca.pem, one
+// after the other, and both revocation lists into their crl.pem. Then give all nodes new certificates. At
+// last, remove the certificate and the list of the old authority.
 package cert
 
 import (
@@ -63,7 +66,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Rights are what a client may do, as bits. Nodes have none, because they are not clients.
+// Rights are the rights of a client, as bits. Nodes have no rights, because they are not clients.
 type Rights uint8
 
 // The rights. None includes another.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Reason is why a peer is refused, in constant short text, for counters. It is an error, so that errors.Is(err,
-// cert.Revoked) works.
+// Reason says why a peer is refused. It is a short constant text, for counters. It is an error, so that
+// errors.Is(err, cert.Revoked) works.
 type Reason string
 
 func (r Reason) Error() string { return string(r) }
@@ -36,9 +36,9 @@ const (
 	RefusedByPeer  Reason = "refused by the peer"
 )
 
-// Refusal is why a peer is refused: what was found, and what was expected. Text of the peer itself is quoted.
-// During a handshake, it is not yet proved that the peer has the key of its certificate, so a refusal says
-// nothing about the process that the certificate names: anybody can show a certificate.
+// Refusal says why a peer is refused: what was found, and what was expected. Text that comes from the peer is
+// quoted. During a handshake the peer has not yet proved that it has the key of its certificate. So a refusal
+// says nothing about the process that the certificate names, because anybody can show a certificate.
 type Refusal struct {
 	Reason Reason
 	Text   string

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Self is the identity of a process: its certificate and key. The certificate can be replaced by one of the same
-// name while it is in use; later connections use the new one. Certificates overlap in time, so that those of both
-// sides are valid at any time. Self is safe for concurrent use.
+// Self is the identity of a process: its certificate and key. The certificate can be replaced by another
+// certificate of the same name while it is in use. Later connections use the new certificate. The old and the
+// new certificate must overlap in time, so that there is always a valid one. Self is safe for concurrent use.
 type Self struct {
 	id       Identity
 	pem, key string // file names, or empty
@@ -46,8 +46,8 @@ func (s *Self) Set(c tls.Certificate) error {
 	return nil
 }
 
-// Reload reads the certificate's files again. After an error the certificate in use stays, for example while a
-// new certificate is written but its key is not.
+// Reload reads the certificate's files again. After an error the old certificate stays in use, for example if
+// a new certificate is written but its key is not written yet.
 func (s *Self) Reload() error {
 	if s.pem == "" {
 		return fmt.Errorf("the certificate of %s comes from no file", s.id)

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Any as a name makes Dial accept any node of the cluster. It is for clients, which use all nodes alike; a link
-// between nodes dials a specific one.
+// Any as a name makes Dial accept any node of the cluster. It is for clients, which may call any node. A link
+// between nodes dials a specific node.
 const Any = "*"
 
-// Accept returns a configuration to accept connections of peers of the given kinds. It is new: the caller may
-// complete it (NextProtos) before its first use, and must not change it afterwards. A failed handshake returns a
-// *Refusal, or an error that Explain converts to one.
+// Accept returns a new configuration to accept connections of peers of the given kinds. The caller may
+// complete the configuration (NextProtos) before its first use, and must not change it afterwards. A failed
+// handshake returns a *Refusal, or an error that Explain converts to one.
 func (t *Trust) Accept(self *Self, kinds ...Kind) *tls.Config {
 	if len(kinds) == 0 || self.id.Kind != Node {
 		panic("cert: a node accepts, and peers of some kind")

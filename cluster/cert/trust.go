@@ -90,10 +90,10 @@ func (t *Trust) Set(a Anchors) error {
 	return err
 }
 
-// Watch watches a live connection: as soon as its peer would be refused, because trust changed or the certificate
-// expired, it calls end with the reason, once, on a goroutine that must not be blocked. If the connection is not
-// trusted at the call, end is called at once. The returned function ends the watch; end may still be running
-// then.
+// Watch watches a live connection. As soon as the peer would be refused, because trust changed or the
+// certificate expired, Watch calls end with the reason. It calls end once, on a goroutine that must not be
+// blocked. If the connection is not trusted at the call, end is called at once. The returned function ends
+// the watch; end may still be running then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
 	t.mu.Lock()
@@ -150,8 +150,8 @@ func (w *watch) finish() (first bool) {
 	return first
 }
 
-// Check returns the identity of the other side of a connection, or why it is refused (*Refusal). VerifyConnection
-// calls it; it can also be called later for live connections.
+// Check returns the identity of the other side of a connection, or a *Refusal. VerifyConnection calls it; it
+// can also be called later for live connections.
 func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	if state.Version < tls.VersionTLS13 {
 		return Identity{}, refuse(OldTLS, "%s: TLS 1.3 was expected", tls.VersionName(state.Version))
@@ -162,9 +162,9 @@ func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	return t.Verify(state.PeerCertificates[0])
 }
 
-// Verify returns the identity in a certificate, or why it is refused (*Refusal). An authority of the cluster
-// itself must have signed it (there are no intermediate ones). It must be valid now and not revoked, not be an
-// authority's, name one process of this cluster, and have the uses of its kind.
+// Verify returns the identity in a certificate, or a *Refusal. An authority of the cluster itself must have
+// signed it (there are no intermediate ones). It must be valid now and not revoked, not be an authority's,
+// name one process of this cluster, and have the uses of its kind.
 func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
 	a, now := t.held.Load(), t.now()
 	chains, err := leaf.Verify(x509.VerifyOptions{

@@ -1,5 +1,5 @@
-// Package clocks synchronizes a node's clock with those of its peers, and measures how late the node is
-// scheduled.
+// Package clocks synchronizes a node's clock with the clocks of its peers. It also measures how late the
+// operating system runs the node.
 package clocks
 
 import (
@@ -19,9 +19,9 @@ import (
 
 // Config configures the synchronized clocks. It must be identical on all nodes. A zero field means its default.
 type Config struct {
-	// Error is how wrong the reading of another node's clock may be: half of the round trip that it takes. A
-	// reading that takes longer is repeated, up to five times, and then counts as failed. The bound of all clocks
-	// grows with it. By default 1 ms.
+	// Error is how wrong the reading of another node's clock may be; by default 1 ms. The error of a reading
+	// is half of its round trip. A reading with a longer round trip is repeated, up to five times, and then
+	// counts as failed. A larger Error makes the bound of all clocks larger.
 	Error time.Duration
 	// Drift is how wrong the rate of a correct clock may be, in parts per million; by default 100.
 	Drift int64
@@ -67,19 +67,21 @@ func fitting(k convergence.Config) (p convergence.Plan, err error) {
 		"%w", time.Duration(k.Eps), k.Rho, err)
 }
 
-// Reading is what a node's clock shows.
+// Reading is the time that a node's clock shows.
 type Reading struct {
-	// Time is the cluster's time, which all nodes share; it is not synchronized with the outside world. Initially
-	// it is the median of the nodes' own dates. When clocks start from scratch, nodes that had the cluster's time
-	// contribute that. It does not decrease from one reading of a synchronized clock to the next.
+	// Time is the cluster's time, which all nodes share. It is not synchronized with any clock outside the
+	// cluster. Initially it is the median of the nodes' own dates. When clocks start from scratch, nodes that
+	// had the cluster's time contribute the cluster's time instead of their own date. It does not decrease
+	// from one reading of a synchronized clock to the next.
 	Time time.Time
 	// Bound is how far any other correct node's clock may differ, by the theorem of the clocks, while at most m
 	// nodes are faulty, disconnected, or down. It is the largest duration if the clock is not synchronized.
 	Bound time.Duration
-	// Synchronized says that this node's clock is synchronized: it was close enough to those of all but m nodes
-	// at its last comparison. After a start it is synchronized only when all clocks that it read were certainly
-	// within the bound, or when it has been compared so often (convergence.Plan.Pulls) that clocks which began
-	// too far apart have converged. The latter is not promised if a node is Byzantine after such a start.
+	// Synchronized says that this node's clock is synchronized: at its last comparison it was close enough to
+	// the clocks of all but at most m nodes. After a start it is synchronized only when all clocks that it
+	// read were certainly within the bound, or when it has been compared so often (convergence.Plan.Pulls)
+	// that clocks which began too far apart have converged. The latter is not promised if a node is Byzantine
+	// after such a start.
 	Synchronized bool
 	// Offset is how far the cluster's time is ahead of the clock of this computer.
 	Offset time.Duration
@@ -189,11 +191,12 @@ func (s *Service) Now() Reading {
 	return r
 }
 
-// Rate returns by how much this node's clock gains on the others, in parts per million; 0 while that is not
-// known.
+// Rate returns how much faster this node's clock runs than the others, in parts per million, or 0 while that
+// is not known.
 func (s *Service) Rate() float64 { return s.Look().Rate }
 
-// Look returns what this node knows of the others' clocks; nothing if the clock is not synchronized with them.
+// Look returns what this node knows about the others' clocks. The result is empty if the clock is not
+// synchronized with them.
 func (s *Service) Look() (v dated.View) {
 	if s.kept() {
 		s.process.Do(func(_ parley.Machine, now parley.Tick) { v = s.look(now) })

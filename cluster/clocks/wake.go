@@ -74,8 +74,8 @@ func (w *wakeMonitor) run(s *Service) {
 	}
 }
 
-// Wakes measures how late this process is scheduled, until ctx ends. A delay of more than 1/5 of a round counts
-// as a pause.
+// Wakes measures until ctx ends how late the operating system schedules this process. A delay of more than
+// 1/5 of a round counts as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency {
 	w := new(wakeMonitor)
 	timer := time.NewTimer(wakes)
@@ -105,7 +105,7 @@ func (w *wakeMonitor) note(late, slack time.Duration) bool {
 	return late > slack
 }
 
-// WakeLatency is how late a process was scheduled.
+// WakeLatency says how late the operating system scheduled a process.
 type WakeLatency struct {
 	Median  time.Duration `json:"median"`
 	P999    time.Duration `json:"p999"` // 99.9th percentile

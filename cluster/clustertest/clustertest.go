@@ -1,6 +1,7 @@
-// Package clustertest runs a whole cluster within a test, to test applications: real nodes with their TLS,
-// timers, and disks, on a network and on disks in memory, in the virtual time of testing/synctest. A
-// minute of the cluster's time takes much less real time, and the load of the computer has no influence.
+// Package clustertest runs a whole cluster within a test, to test applications. The nodes are real, with TLS
+// and timers. The network and the disks are in memory, and time is the virtual time of testing/synctest. A
+// minute of the cluster's time takes much less real time, and the load of the computer does not affect the
+// result.
 //
 //	func TestShop(t *testing.T) {
 //		clustertest.Run(t, 3, func(c *cluster.Config) {
@@ -33,8 +34,8 @@ import (
 // virtual time, so it may be long.
 const patience = 5 * time.Minute
 
-// Cluster is the nodes of one test. Its methods count nodes from 0. Only the goroutine of the function passed to
-// Run may call them.
+// Cluster holds the nodes of one test. Its methods count nodes from 0. Only the goroutine of the function
+// passed to Run may call them.
 type Cluster struct {
 	t       *testing.T
 	network *memory.Network
@@ -44,9 +45,10 @@ type Cluster struct {
 	chance  *rand.Rand
 }
 
-// Run starts n nodes, named node1 and so on, in a bubble of testing/synctest, waits until they are in their first
-// views together, and calls test. configure adds the groups, tables, and so on to the configuration of each node;
-// its settings of disks and of the network are replaced. When test returns the nodes are closed.
+// Run starts n nodes, named node1 and so on, in a bubble of testing/synctest. It waits until they are in
+// their first views together, and calls test. configure adds the groups, tables, and so on to the
+// configuration of each node. Its settings of disks and of the network have no effect. When test returns the
+// nodes are closed.
 //
 // Within the bubble, time passes when all goroutines wait. Goroutines that test starts must end before it does.
 func Run(t *testing.T, n int, configure func(c *cluster.Config), test func(t *testing.T, c *Cluster)) {
@@ -154,8 +156,8 @@ func (c *Cluster) close(i int) {
 	}
 }
 
-// Kill ends nodes as a power failure does: the others receive nothing more from them, and part of what was
-// written to their disks but not synced is lost.
+// Kill ends nodes as a power failure does: the others receive nothing more from them, and part of the data
+// that was written to their disks but not synced is lost.
 func (c *Cluster) Kill(which ...int) {
 	for _, i := range which {
 		c.Cut(i)

@@ -15,21 +15,22 @@ import (
 	"parley/commit/service"
 )
 
-// Participant does a node's part of transactions. For each transaction that it voted yes to, it learns the
-// outcome. Calls for different transactions are concurrent; the calls for one transaction come one after another.
+// Participant carries out a node's part of transactions. It learns the outcome of each transaction for which
+// it voted yes. Calls for different transactions are concurrent; the calls for one transaction come one after
+// another.
 type Participant interface {
-	// Prepare prepares the body so that it can still be committed or aborted, whatever fails, and votes yes if it
-	// has. A no, or an error, aborts the transaction. ctx ends when no caller waits for the vote any more; a yes
-	// then counts as a no.
+	// Prepare prepares the body so that it can still be committed or aborted, whatever fails, and then votes
+	// yes. A no, or an error, aborts the transaction. ctx ends when no caller waits for the vote any more; a
+	// yes then counts as a no.
 	//
-	// After a crash, a node calls Prepare again for each transaction that it had voted yes to and whose outcome
-	// it does not know, before any new transaction; a no is then not possible. A prepared transaction for which
-	// it does not call Prepare again was aborted.
+	// After a crash, a node calls Prepare again for each transaction for which it had voted yes and does not
+	// know the outcome. It does so before any new transaction, and Prepare must then not vote no. A prepared
+	// transaction for which the node does not call Prepare again was aborted.
 	Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error)
 	// Commit commits the transaction. After a crash it may be called again.
 	Commit(tx string)
-	// Abort aborts the transaction. It may be called again like Commit, and for a transaction that Prepare has
-	// said no to.
+	// Abort aborts the transaction. It may be called again like Commit, and also for a transaction for which
+	// Prepare voted no.
 	Abort(tx string)
 }
 
@@ -38,36 +39,36 @@ type RemoteParticipant interface {
 	Participant
 	// Begin is called before all other methods, once in each incarnation of the node.
 	Begin(log *slog.Logger)
-	// Again is called instead of Prepare for a transaction that an earlier incarnation voted yes to. It returns
-	// when the transaction is prepared or the node ends.
+	// Again is called instead of Prepare for a transaction for which an earlier incarnation voted yes. It
+	// returns when the transaction is prepared or the node ends.
 	Again(tx string, body []byte) error
-	// End is called when the node has ended and records nothing more. All calls then return, whether or not they
-	// are done; the next incarnation repeats them.
+	// End is called when the node has ended and records nothing more. All calls must then return, even if
+	// they are not finished. The next incarnation of the node repeats them.
 	End()
 }
 
-// Protocol is how nodes agree on whether to commit.
+// Protocol says how nodes decide whether to commit a transaction.
 type Protocol uint8
 
-// The protocols. With TwoPhase and Majority nodes may crash, but must not be Byzantine; their promises hold
-// however long messages take, and for nodes that restart with their disks. A node without a disk, or with a lost
-// one, knows nothing of its earlier incarnations: transactions that wait for it stay blocked.
+// The protocols. With TwoPhase and Majority, nodes may crash, but must not be Byzantine. Their promises hold
+// however long messages take, and for nodes that restart with their disks. A node without a disk, or with a
+// lost disk, knows nothing about its earlier incarnations. Transactions that wait for it stay blocked.
 const (
 	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package commit/twophase:
-	// atomic under any crashes and restarts. A node that has voted yes and cannot learn the outcome is blocked,
-	// and reports that, until the coordinator, or another node that knows the outcome, recovers. It never aborts
-	// on its own.
+	// atomic under any crashes and restarts. If a node has voted yes and cannot learn the outcome, it is
+	// blocked, and reports that, until the coordinator or another node that knows the outcome recovers. It
+	// never aborts on its own.
 	TwoPhase Protocol = iota
-	// Majority decides by ballots, package commit/quorum: atomic like TwoPhase, and a node that reaches a
-	// majority of the participants, counting the coordinator, decides whichever others are down. At least three
-	// nodes vote: other nodes serve as witnesses if necessary.
+	// Majority decides by ballots, package commit/quorum: atomic like TwoPhase. A node that reaches a
+	// majority of the participants, counting the coordinator, can decide even if all others are down. At
+	// least three nodes vote; if there are fewer participants, other nodes vote as witnesses.
 	Majority
-	// Agreed decides by the votes in a Byzantine order of all nodes, in which the votes are agreed on as in
-	// package commit/agreed. It is atomic among correct nodes, and no node is blocked, while at most M nodes are
-	// faulty and the others meet the deadlines of rounds. A faulty participant can abort a transaction, and
-	// nothing else. All nodes see the bodies of all participants. A node that restarts, or misses the deadline of
-	// a round, neither begins nor votes for transactions until all nodes are started from scratch; for
-	// transactions that it voted yes to it asks the others.
+	// Agreed decides by votes that are broadcast in a Byzantine order of all nodes. It is atomic among
+	// correct nodes, and no node is blocked, while at most M nodes are faulty and the others meet the
+	// deadlines of rounds. A faulty participant can only abort a transaction. All nodes see the bodies of all
+	// participants. A node that restarts, or misses the deadline of a round, neither begins nor votes for
+	// transactions until all nodes are started from scratch. It asks the others for the outcomes of
+	// transactions for which it had voted yes.
 	Agreed
 )
 
@@ -91,8 +92,8 @@ func ParseProtocol(text string) (Protocol, error) {
 // Config configures transactions. Protocol must be identical on all nodes. A zero field means its default.
 type Config struct {
 	Protocol Protocol
-	// Votes is how long votes are waited for; by default 5 s. A participant that has not prepared by then counts
-	// as a no.
+	// Votes is how long the coordinator waits for votes; by default 5 s. A participant that has not prepared
+	// by then counts as a no.
 	Votes time.Duration
 	// Delay is the maximum time for a message and for its receiver to act on it; by default 250 ms. It determines
 	// when a node that waits for an outcome begins to ask the others.
@@ -145,8 +146,8 @@ var (
 	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, it may be the
 	// same transaction, which continues at its members and may commit.
 	ErrTaken = errors.New("another transaction has this name already: choose a new one")
-	// ErrNoTransaction: this node knows no transaction of that name. It never existed, is so old that its outcome
-	// was dropped, was aborted before a crash of this node, or has no part at this node.
+	// ErrNoTransaction: this node knows no transaction of that name. The transaction never existed, is so old
+	// that its outcome was dropped, was aborted before a crash of this node, or does not concern this node.
 	ErrNoTransaction = errors.New("this node knows no transaction of that name")
 )
 
@@ -184,7 +185,7 @@ func (s State) String() string {
 // MarshalText returns the text of String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Outcome is what a node knows of a transaction.
+// Outcome is what a node knows about a transaction.
 type Outcome struct {
 	Tx    string   `json:"tx"`
 	State State    `json:"state"`
@@ -196,7 +197,7 @@ type Outcome struct {
 type Status struct {
 	Protocol  string    `json:"protocol"`
 	Open      int       `json:"open"`      // transactions that this node coordinates
-	Pending   int       `json:"pending"`   // all whose outcome it waits for
+	Pending   int       `json:"pending"`   // transactions for whose outcome this node waits
 	Preparing int       `json:"preparing"` // calls of the participant in flight
 	Committed uint64    `json:"committed"`
 	Aborted   uint64    `json:"aborted"`

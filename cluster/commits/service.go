@@ -357,8 +357,8 @@ func (s *Service) Indicate(_ parley.Path, m parley.Msg) {
 	s.end(e.Tx, false, e)
 }
 
-// Outcome returns what this node knows of a transaction. For a blocked one, it returns the outcome Pending and a
-// *BlockedError.
+// Outcome returns what this node knows about a transaction. For a blocked transaction, it returns the outcome
+// Pending and a *BlockedError.
 func (s *Service) Outcome(tx string) (o Outcome, err error) {
 	o, err = Outcome{Tx: tx}, fmt.Errorf("%w: %q", ErrNoTransaction, tx)
 	s.process.Do(func(machine parley.Machine, _ parley.Tick) {

@@ -1,18 +1,21 @@
-// Package groups is a node's service for groups: members broadcast in them, at a level of their choice.
+// Package groups is a node's service for groups, in which members broadcast. The level of a group says what
+// is promised about its deliveries.
 //
 // # Decisions
 //
-// Payloads travel in batches. A node has four batches in flight in a group, and more in a Byzantine order if they
-// are well filled; payloads submitted meanwhile gather in the next batch. Motive: a single payload is sent at
-// once, and many share the cost of a message. Cost: a position is the number of a batch and an index in it, and a
-// group's machine counts batches, not payloads.
+// Payloads travel in batches. A node has four batches in flight in a group. In a Byzantine order it has more,
+// if the batches are well filled. Payloads submitted meanwhile gather in the next batch. Motive: a single
+// payload is sent at once, and many payloads share the cost of a message. Cost: a position is the number of a
+// batch and an index in the batch, and a group's machine counts batches, not payloads.
 //
-// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its latest
-// batches whether or not anybody reads them, and cuts off a subscription whose batch is dropped. Motive: a slow
-// reader costs nothing, and resuming is the same as reading. Cost: memory for deliveries that may never be read.
+// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its
+// latest batches whether or not a subscriber reads them. If a batch is dropped before a subscription has read
+// it, the subscription fails. Motive: a slow reader costs nothing, and resuming is the same as reading. Cost:
+// memory for deliveries that may never be read.
 //
-// A batch that a caller waits for carries a tag after its payloads. Motive: the order does not identify batches:
-// levels mix, and batches of an earlier incarnation may come, too. Cost: 13 bytes for each such batch.
+// If a caller waits for a batch, the batch carries a tag after its payloads. Motive: the order of deliveries
+// does not identify a batch, because levels mix, and batches of an earlier incarnation may arrive, too. Cost:
+// 13 bytes for each batch with a tag.
 package groups
 
 import (
@@ -33,11 +36,11 @@ import (
 
 // Delivery is one payload that a group has delivered.
 type Delivery struct {
-	// Position grows with every delivery and is never 0. With the levels Total, Atomic, and Byzantine it is the
-	// same at all members for the same payload; with the others it is local to this member. It consists of a
-	// batch's place in the order and the payload's index in the batch.
+	// Position grows with every delivery and is never 0. With the levels Total, Atomic, and Byzantine, a
+	// payload has the same position at all members. With the other levels positions are local to this member.
+	// A position consists of a batch's place in the order and the payload's index in the batch.
 	Position uint64
-	From     parley.ID // the node that broadcast it, as an index of the members
+	From     parley.ID // the node that broadcast the payload, as an index of the members
 	Payload  []byte    // must not be modified
 }
 
@@ -48,14 +51,14 @@ const batchBits = 16
 type Config struct {
 	Name  string
 	Level kernel.Level
-	// Keep and KeepBytes limit the deliveries that are retained for subscriptions, by number and by bytes; the
-	// oldest are dropped first. By default Keep is 65536, and KeepBytes the group's share of 256 MiB, but at
-	// least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or exclusion
-	// of a member, wherever they are read from; in a Byzantine group nothing does.
+	// Keep and KeepBytes limit the deliveries that are retained for subscriptions, by number and by bytes;
+	// the oldest are dropped first. By default Keep is 65536, and KeepBytes the group's share of 256 MiB, but
+	// at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
+	// exclusion of a member. In a Byzantine group no deliveries survive.
 	Keep, KeepBytes int
-	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must not
-	// block, and must not call the group. After a restart or an exclusion, a durable node calls it again for the
-	// retained deliveries, with their original positions.
+	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must
+	// not block, and must not call the group. After a restart or an exclusion, a durable node calls Deliver
+	// again for the retained deliveries, with their original positions.
 	Deliver func(Delivery)
 
 	final bool // of a Byzantine group: a member that has missed anything stays out for good
@@ -167,21 +170,22 @@ func (g *Group) Level() kernel.Level { return g.c.Level }
 // node has delivered it. On a durable node the payload is then on disk, except in a group of level Byzantine,
 // which is in memory only.
 //
-// What a return says about the other members depends on the level. With Total, Atomic, and Uniform, all members
-// that stay deliver the payload, even if this node crashes now; with Byzantine, all correct members do. With
-// Reliable, FIFO, and Causal, this node delivers its own payload at once, and the others deliver it if this node
-// stays: if it crashes now, possibly none of them does.
+// The level determines what the other members do after Broadcast has returned without an error. With Total,
+// Atomic, and Uniform, all remaining members deliver the payload, even if this node crashes now. With
+// Byzantine, all correct members deliver it. With Reliable, FIFO, and Causal, this node delivers its own
+// payload at once. If the node remains a member, the others deliver it, too. If the node crashes now,
+// possibly none of them does.
 //
-// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be: ctx ended while
-// it was in flight, or this node was excluded or closed. With every other error it is never delivered; the error
-// matches [kernel.ErrRefused] if ctx ended before there was room.
+// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be: ctx ended
+// while it was in flight, or this node was excluded or closed. With every other error the payload is never
+// delivered. The error matches [kernel.ErrRefused] if ctx ended before there was room.
 func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
 	return g.BroadcastAt(ctx, g.c.Level, payload)
 }
 
-// BroadcastAt is Broadcast at another level. A group of level Reliable, Uniform, FIFO, or Causal accepts payloads
-// of these four levels. The promised order concerns earlier payloads of at least the same level: a FIFO payload
-// comes after everything that its sender broadcast before, and a Reliable one when it arrives.
+// BroadcastAt is like Broadcast, but with a level for this payload. A group of level Reliable, Uniform, FIFO,
+// or Causal accepts payloads of these four levels. For example, a FIFO payload is delivered after all
+// payloads that its sender broadcast before, and a Reliable payload when it arrives.
 func (g *Group) BroadcastAt(ctx context.Context, level kernel.Level, payload []byte) (position uint64, err error) {
 	if err := g.takes(); err != nil {
 		return 0, err

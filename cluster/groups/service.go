@@ -84,7 +84,8 @@ func (s *Service) Close(why error) {
 	}
 }
 
-// Expel closes the groups that this node is expelled from: all, or those that tolerate only crashes.
+// Expel closes the groups from which this node is expelled: all groups, or only the groups that tolerate only
+// crashes.
 func (s *Service) Expel(all bool) {
 	for _, g := range s.groups {
 		if all || g.c.Level != kernel.Byzantine {

@@ -12,7 +12,8 @@ import (
 	"parley/cluster/kernel"
 )
 
-// ErrSlowSubscriber is the error of a subscription that fell behind the retained history and was cut off.
+// ErrSlowSubscriber is the error of a subscription that was too slow: its next delivery is no longer
+// retained.
 var ErrSlowSubscriber = errors.New("the subscriber is too slow: its next delivery is no longer kept")
 
 // ErrNotRetained is the error of a subscription to a position that is not retained here.
@@ -171,17 +172,18 @@ type Subscription struct {
 	ended error
 }
 
-// Subscribe returns a subscription to the group's deliveries from a position on, in their order: first the
-// retained ones, then new ones. To resume, pass the last position read plus 1; 0 means new deliveries only.
-// Positions that are no longer retained fail with a [GoneError]. If all members of a group in memory have ended,
-// as with every Byzantine group, positions start from scratch: an earlier position then means another payload.
+// Subscribe returns a subscription to the group's deliveries from a position on. It returns them in their
+// order, first the retained deliveries and then new ones. To resume, pass the last position read plus 1. 0
+// means new deliveries only. Positions that are no longer retained fail with a [GoneError]. If all members of
+// a group in memory have ended, positions start from scratch, and an earlier position then means another
+// payload. Byzantine groups are always in memory.
 //
-// With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that rejoins
-// adopts those of another member. In memory all earlier positions then fail likewise; in a durable group they
-// stand for other payloads. So after kernel.ErrNotMember, or a restart of the node, read such a group from 1, or
-// from GoneError.First, and skip what you already have.
+// With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that
+// rejoins adopts the positions of another member. In a group in memory all earlier positions then fail in the
+// same way. In a durable group they stand for other payloads. So after kernel.ErrNotMember, or a restart of
+// the node, read such a group from 1, or from GoneError.First, and skip the payloads that you already have.
 //
-// A subscription buffers nothing. If it falls behind the history retained by Config.Keep, it is cut off with
+// A subscription buffers nothing. If its next delivery is no longer retained (Config.Keep), it fails with
 // ErrSlowSubscriber.
 func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 	h := &g.kept
@@ -210,10 +212,10 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 // Position returns the position from which a new subscription continues without a gap.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next waits for the next delivery and returns it. It fails with ErrSlowSubscriber if the subscription was cut
-// off, with kernel.ErrNotMember after the last delivery before the member was excluded, with kernel.ErrClosed
-// when the node is closed, and with the cause of ctx when ctx ends. All errors but the last are permanent: to
-// continue, subscribe again after the last position read.
+// Next waits for the next delivery and returns it. It fails with ErrSlowSubscriber if the subscription was
+// cut off, with kernel.ErrNotMember after the last delivery before the member was excluded, with
+// kernel.ErrClosed when the node is closed, and with the cause of ctx when ctx ends. All errors except the
+// cause of ctx are permanent. To continue, subscribe again after the last position read.
 func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	for {
 		for s.index < s.now.count {
@@ -240,8 +242,9 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	}
 }
 
-// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the error of
-// Next. A loop that ends early has consumed only what it was given: another loop, or Next, continues there.
+// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the
+// error of Next. If a loop ends early, another loop, or Next, continues after the last delivery that the
+// first loop got.
 func (s *Subscription) All(ctx context.Context) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		for {

@@ -1,28 +1,29 @@
-// Package harness runs one machine of any protocol between real processes on one computer, for observation:
-// the processes have certificates of their own, are connected by mutual TLS, and each records its events.
+// Package harness runs any protocol once between real processes on one computer, to observe it. The processes
+// have their own certificates, are connected by mutual TLS, and record their events.
 //
 // A [Run] starts the processes, sends each its [Spec], starts all machines at one time, kills and pauses
 // processes at given times, waits until nothing is due any more, and merges the recorded events into one
-// trace. [Serve] runs such a process. The two exchange lines of JSON, on the standard input and output of
-// the process. The process ends when its input ends, so it does not outlive its starter.
+// trace. [Serve] runs such a process. Run and process exchange lines of JSON, on the standard input and
+// output of the process. The process ends when its input ends, so it does not outlive the program that
+// started it.
 //
-// To crash a process, a run kills it, or the process ends itself at an exact place between two
-// effects of a step: it carries out the effects up to that place, and ends. The processes also
-// simulate the weather of links ([sim.Weather]). Receipts in their traces name the message received
+// To crash a process, a run kills it, or the process ends itself between two effects of a step: it carries
+// out the effects up to that place, and ends. The processes also simulate lost, doubled and late messages
+// ([sim.Weather]). An entry of a trace about a received message names the number of that message
 // ([trace.Sending]).
 //
-// Machines made for simulated runs have their times in ticks. Here a run chooses the length of a tick, and
+// Machines count time in ticks, as in simulated runs. A run of this package chooses the length of a tick, and
 // the clocks of all processes show 0 at the same time.
 //
 // # Decisions
 //
-// The processes of a run inject its faults themselves. In run --host cluster a sender decides which
-// messages are lost, doubled or late; a late message waits at its receiver, and arrives even if its sender
-// crashes. The host of the machine makes a crash between two effects (host.Options.Crash): the effects
-// before it are carried out and durable, and the process ends. Messages carry their number, so that traces
-// pair receipts exactly. Motive: a scenario means the same on both hosts. Cost: every message is 16 bytes
-// longer, only in these runs; and a process that crashes this way is not killed from outside, unlike one
-// that crashes at a time.
+// The processes of a run inject its faults themselves. A sender decides which messages are lost, doubled or
+// late. A late message waits at its receiver, and arrives even if its sender crashes. The host of the machine
+// makes a crash between two effects (host.Options.Crash): the effects before the crash are carried out and
+// durable, and the process ends. Messages carry a number, so that traces connect each receipt with its
+// message. Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs
+// every message is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a
+// given time is a kill from outside.
 package harness
 
 import (

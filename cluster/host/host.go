@@ -1,31 +1,32 @@
-// Package host runs machines between real processes: it is for the cluster what the simulator is for a
-// simulated run. Each machine of a node, a [Process], has a channel of its own on the links, which leads to
-// the same machine at the other end.
+// Package host runs machines between real processes, as the simulator runs them in a simulated run. A
+// [Process] is one machine of a node. It has a channel of its own on the links, which leads to the same
+// machine at each peer.
 //
 // A process takes one step at a time, in the goroutine that brings the input: a reader of a connection, a
-// timer, or a caller. If steps of a machine may take long (Options.Long), a goroutine stands between the
-// link and the machine; otherwise there is none. Messages sent by a step go into the buffers of the
-// links. These are flushed at the end of the burst of messages that caused the step.
+// timer, or a caller. Only if steps of a machine may take long (Options.Long), a separate goroutine takes the
+// messages from the link and runs the steps. Messages sent by a step go into the buffers of the links. The
+// host flushes the buffers at the end of the burst of messages that caused the step.
 //
-// No effect of a step leaves the node before the records that the same step or an earlier step of the
-// machine appended are on the disk.
+// An effect of a step leaves the node only when all log records of this step and of the machine's earlier
+// steps are on the disk.
 //
 // # Decisions
 //
 // The clock of machines counts suspension. A process that wakes from a suspension is late, and abstains.
-// Motive: a monotonic clock stops while the computer is suspended, and deadlines would not have passed.
-// Cost: on a system without such a clock, only the lateness of timers reveals a suspension.
+// Motive: an ordinary monotonic clock stops while the computer is suspended, so that the process would not
+// notice the deadlines that it missed. Cost: on a system without a clock that counts suspensions, only the
+// lateness of timers reveals a suspension.
 //
-// Two clocks are never read at one instant. A reading of one clock between two readings of the other one
-// bounds their difference from both sides, and only a difference beyond both bounds is a suspension.
-// Motive: otherwise a computer that is busy between two readings would make a process abstain from rounds.
+// The host cannot read two clocks at the same instant. So it reads one clock between two readings of the
+// other, which bounds their difference from both sides. Only a difference beyond both bounds is a suspension.
+// Motive: otherwise a process would abstain from rounds because its computer was busy between two readings.
 // Cost: right after a busy moment a suspension is measured too short, until the next comparison.
 //
-// On Linux alarms use a timer descriptor. A node sets it to its next timer, and it becomes readable at that
-// time. Motive: the runtime waits for the network in whole milliseconds, and a timer 1 ms late makes a node
-// abstain if rounds are 5 ms (go test ./cluster/host -run '^$' -bench Alarm measures the lateness). Cost: a
-// descriptor, and some system calls whenever the next timer changes; on other systems timers are as late as
-// before.
+// On Linux alarms use a timer descriptor (timerfd). A node sets the descriptor to its next timer, and the
+// descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole
+// milliseconds, and if rounds are 5 ms, a timer that is 1 ms late makes a node abstain (go test
+// ./cluster/host -run '^$' -bench Alarm measures the lateness). Cost: a descriptor, and some system calls
+// whenever the next timer changes; on other systems timers can be 1 ms late.
 package host
 
 import (

@@ -1,6 +1,6 @@
-// Package kernel is the part of a node that a service knows: the identities of the node and its peers, the host
-// that runs the service's machine, the durable state, and whether requests are accepted now. A service knows
-// nothing of the other services, so that each can be read and tested without them.
+// Package kernel is the part of a node that a service uses: the identities of the node and its peers, the
+// host that runs the service's machine, the durable state, and whether the node accepts requests now. A
+// service does not know the other services, so you can read and test it without them.
 package kernel
 
 import (

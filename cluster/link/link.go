@@ -1,40 +1,41 @@
 // Package link carries frames between the nodes of a cluster. It knows bytes and IDs, but no machines.
 //
-// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in order, or
-// the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet, for loopback
-// or a trusted network. [Calls] makes remote procedure calls, each with all queued frames, with the promises of a
-// mesh: for a network that lets HTTP/2 through and nothing else.
+// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in
+// order, or the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet,
+// for loopback or a trusted network. [Calls] makes remote procedure calls, each with all queued frames. It
+// has the promises of a mesh, for a network that lets only HTTP/2 through.
 //
 // # The path of a frame
 //
-// Send copies a frame into a block of the peer's queue; Flush writes the queue. The first goroutine that flushes
-// writes; goroutines that flush meanwhile leave their frames to it. So many frames share TLS records and system
-// calls, and few frames do not wait. No goroutine waits for a peer to read. Beneath crypto/tls is a connection
-// that writes what the socket accepts and keeps the rest (at most about a block). While there is such a rest,
-// all other goroutines only queue, and one goroutine of the connection writes. Two nodes whose readers both
-// write therefore cannot block each other.
+// Send copies a frame into a block of the peer's queue, and Flush writes the queue. One goroutine writes at a
+// time. If other goroutines call Flush meanwhile, this goroutine also writes their frames. So under load many
+// frames share TLS records and system calls, and without load a frame does not wait. No goroutine waits for a
+// peer to read. Beneath crypto/tls is a connection that writes as much as the socket accepts and keeps the
+// rest (at most about a block). While it keeps a rest, all other goroutines only queue frames, and one
+// goroutine of the connection writes. So two nodes cannot block each other even if their readers both write.
 //
-// The goroutine that reads a connection calls the Handler, and calls Burst before it reads from the socket again:
-// the answers to all frames of one read are sent together.
+// The goroutine that reads a connection calls the Handler for each frame, and calls Burst before it reads
+// from the socket again. So the answers to all frames of one read are sent together.
 //
 // # What peers may do
 //
-// A peer is unauthenticated until its certificate and its hello have been checked, and untrusted afterwards. All
-// memory that it can occupy is bounded: connections without a hello, by number and by rate for each address; a
-// frame, by Limits.Frame, with memory allocated as bytes arrive and not as they are announced; frames that it
-// does not read, by class. Every refusal has a [Reason], is counted, and is logged at most once a minute for each
-// peer.
+// A peer is unauthenticated until its certificate and its hello have been checked, and untrusted afterwards.
+// All memory that a peer can occupy is bounded. Connections without a hello are limited by number and by rate
+// for each address. The length of a frame is limited by Limits.Frame, and memory is allocated only as its
+// bytes arrive. The frames that wait for a peer to read are limited by class. Every refusal has a [Reason],
+// is counted, and is logged at most once a minute for each peer.
 //
 // # Decisions
 //
-// The link has three forms behind link.Transport, chosen by cluster.Links and the key links. Streams (link.Mesh,
-// the default) are one TLS connection for each pair: frames arrive once and in order, or the connection goes
-// down. Datagrams (link.Datagrams) are a UDP packet for each frame, unauthenticated and lossy, for loopback or a
-// private network, and for machines that tolerate loss. Calls (link.Calls) are unary Connect calls over HTTP/2
-// with the same certificates, each with the frames queued meanwhile, for networks that let nothing but HTTP/2
-// through. Motive: the lecture lists the three, and it becomes visible which promises of its link a machine
-// needs. Cost: calls take many times a stream's round trip, and have a fraction of its rate: go test
-// ./cluster/link -run '^$' -bench Form compares the three.
+// The link has three forms with one interface, link.Transport. cluster.Links and the configuration's key
+// links choose the form. Streams (link.Mesh, the default) are one TLS connection for each pair: frames arrive
+// once and in order, or the connection goes down. Datagrams (link.Datagrams) are a UDP packet for each frame,
+// unauthenticated and lossy, for loopback or a private network, and for machines that tolerate loss. Calls
+// (link.Calls) are unary Connect calls over HTTP/2 with the same certificates. Each call carries the frames
+// queued meanwhile. They are for networks that let only HTTP/2 through. Motive: the lecture lists the three
+// forms, and they show which promises of its link a machine needs. Cost: a call takes many times the round
+// trip of a stream, and calls have a fraction of a stream's rate. The command go test ./cluster/link -run
+// '^$' -bench Form compares the three.
 package link
 
 import (

@@ -2,23 +2,24 @@
 //
 // # Decisions
 //
-// A node's incarnation is a record in its store. So is what the node has seen of each peer. Motive: one
-// format that can be damaged and must be checked. Cost: folders of earlier versions are refused, and their
-// cluster starts from scratch.
+// A node's incarnation is a record in its store, and so is the latest incarnation that the node has seen of
+// each peer. Motive: only one format can be damaged and must be checked. Cost: a node refuses folders of
+// earlier versions, and their cluster starts from scratch.
 //
-// A node reports its disk position, and is trusted by certificate. Hellos (version 2 of the wire) carry the
-// number of the folder, the position at which this incarnation began, and the current one, which is also sent
-// every second. Peers keep the highest position beside the latest incarnation, with the certificate that reported
-// it, and refuse a folder with a lower position forever. Motive: an old copy of a folder looks like the original
-// node but has lost promises that it made. And an attacker who held a key for a while must not exclude its owner
-// forever: when a certificate is revoked, peers drop what was reported with it. Cost: one record a minute for
-// each member; a node whose only certificate is revoked is trusted once without a check; and positions sent in
-// the last second before a crash of all receivers are lost.
+// A node reports the position of its log on the disk, and peers store the report with the node's certificate.
+// A hello (the first message on a connection, version 2 of the wire format) carries the number of the folder,
+// the position at which this incarnation began, and the current position. A node also sends the current
+// position every second. Peers keep the latest incarnation and the highest position, with the certificate
+// that reported it. They refuse a folder with a lower position forever. Motive: an old copy of a folder looks
+// like the original node, but has lost promises that the node made. And an attacker who held a key for a
+// while must not exclude its owner forever, so when a certificate is revoked, peers drop the reports that
+// were made with it. Cost: one record a minute for each member. A node whose only certificate is revoked is
+// trusted once without a check. If all receivers of a position crash within a second, the position is lost.
 //
-// A node remembers the latest incarnation of every peer on its disk, and writes it before it admits the peer.
-// Motive: with this in memory only, a node that lost its folder and one that restarted could form a first view
-// without acknowledged records. Cost: one sync for each incarnation and peer; a node that has never been up
-// cannot know.
+// A node keeps the latest incarnation of every peer on its disk, and writes it before it admits the peer.
+// Motive: with this number in memory only, a node that lost its folder and a node that restarted could form a
+// first view without acknowledged records. Cost: one sync for each incarnation and peer. A node that starts
+// for the first time knows no incarnations.
 package lives
 
 import (

@@ -1,4 +1,4 @@
-// Package measure holds what a node has measured of itself and its peers, and recommends the length of a round.
+// Package measure holds a node's measurements of itself and its peers, and recommends the length of a round.
 package measure
 
 import (

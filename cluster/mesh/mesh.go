@@ -1,4 +1,5 @@
-// Package mesh connects a node with its peers: the kind of the links, their authentication, and their state.
+// Package mesh connects a node with its peers. It chooses the kind of the links, authenticates the peers, and
+// tracks the state of each link.
 package mesh
 
 import (

@@ -1,5 +1,5 @@
-// Package nodefile reads the configuration of a node from a YAML file, strictly. A key that is unknown, missing,
-// or duplicate, or a value that makes no sense, is an [Error] with its line.
+// Package nodefile reads the configuration of a node from a YAML file, strictly. If a key is unknown,
+// missing, or duplicate, or a value makes no sense, it returns an [Error] with the line.
 package nodefile
 
 import (
@@ -34,8 +34,8 @@ type File struct {
 	Path    string // of the file
 	Cluster string
 	Name    string // of this node
-	// Listen is the address for other nodes, API that for clients, and Metrics that for monitoring. API and
-	// Metrics may be empty.
+	// Listen is the address for other nodes, API the address for clients, and Metrics the address for
+	// monitoring. API and Metrics may be empty.
 	Listen, API, Metrics string
 	// Certificates, Data, and Traces are folders, relative to the folder of the file or absolute. Data and Traces
 	// may be empty.
@@ -49,7 +49,8 @@ type File struct {
 	Clocks                     cluster.ClockConfig
 	Groups                     []cluster.GroupConfig // without Deliver
 	Tables                     []cluster.TableConfig
-	// Participant is the address of the service that does this node's part of transactions; it may be empty.
+	// Participant is the address of the service that carries out this node's part of transactions; it may be
+	// empty.
 	Participant string
 	Commit      cluster.CommitConfig // of transactions
 	Links       cluster.Links
@@ -58,8 +59,8 @@ type File struct {
 	LogJSON     bool                      // instead of text
 	LogLevel    slog.Level
 	Lab         *cluster.FaultInjection
-	// Offset and Drift falsify the clock of a node in a test cluster: by how much it is ahead, and by how many
-	// parts per million it runs faster.
+	// Offset and Drift falsify the clock of a node in a test cluster. Offset is how far the clock is ahead,
+	// and Drift by how many parts per million it runs faster.
 	Offset time.Duration
 	Drift  int64
 
@@ -108,7 +109,7 @@ func Parse(path string, b []byte) (*File, error) {
 	return f, nil
 }
 
-// Keys returns the keys of a configuration, without those below them, and the ones of them that are required.
+// Keys returns the top-level keys of a configuration, and the required keys among them.
 func Keys() (all, required []string) {
 	for _, k := range new(File).keys() {
 		if all = append(all, k.name); k.needed {

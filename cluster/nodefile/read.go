@@ -24,7 +24,7 @@ import (
 type Error struct {
 	File string
 	Line int
-	Key  string // with its parent keys; empty if it is about no key
+	Key  string // with its parent keys; empty if the error is about no key
 	Text string // what was found, and what is allowed
 }
 

@@ -34,8 +34,8 @@ func (d *Damage) Error() string {
 	if d.Offset >= 0 {
 		where = fmt.Sprintf("%s, byte %d", d.File, d.Offset)
 	}
-	return fmt.Sprintf("%s: %s: %v, and what it acknowledged may be lost here: while a majority of the other nodes "+
-		"is intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
+	return fmt.Sprintf("%s: %s: %v, and what it acknowledged may be lost here: while more than half of all nodes "+
+		"are intact, move the folder away and start this node with an empty one and --rejoin", where, d.What, ErrDamaged)
 }
 
 // Is returns whether target is ErrDamaged.

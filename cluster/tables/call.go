@@ -35,9 +35,10 @@ type call struct {
 func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t.OpenFor(ctx, "") }
 
 // OpenFor is Open on behalf of a client of this application. When more sessions are open than the table
-// remembers, or their answers take too much room, the client with the most loses the session that was silent for
-// the longest time. All sessions without a name count as one client's. A name of more than [rsm.MaxOwner] bytes
-// is replaced by its hash.
+// remembers, the client with the most sessions loses the session that was silent for the longest time. The
+// same happens to the client with the most bytes of answers when the answers take too much room. All sessions
+// without a name count as the sessions of one client. A name of more than [rsm.MaxOwner] bytes is replaced by
+// its hash.
 func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err
@@ -54,9 +55,9 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 }
 
 // Do applies a command, and returns its answer and its position in the order. The commands of a session are
-// numbered from 1. A command that is sent again, at any node, gets its earlier answer, until a later command of
-// its session is applied. Send the next command only when the last one is answered or given up: a command that
-// was overtaken is never applied.
+// numbered from 1. A command that is sent again, at any node, gets its earlier answer, until a later command
+// of its session is applied. Send the next command only when the last one is answered or given up, because a
+// command that was overtaken is never applied.
 func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
 	answer []byte, position uint64, err error,
 ) {
@@ -79,9 +80,10 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 }
 
-// Query applies a command that should change nothing, and needs no session. It does not check the command: one
-// that changes the state changes it on all nodes. Without a session a retry after ErrUnknown may apply it twice,
-// and a node whose disk is nearly full does not refuse it. Use Do for such commands.
+// Query applies a command that should change nothing, and needs no session. Query does not check the command:
+// a command that changes the state changes it on all nodes. Because there is no session, a retry after
+// ErrUnknown may apply the command twice. A node whose disk is nearly full does not refuse it. Use Do for
+// commands that change the state.
 func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	r, err := t.ask(ctx, callName{0, 1}, command)
 	return r.Answer, r.Position, err

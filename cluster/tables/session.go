@@ -12,8 +12,8 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Session is a client of a table that numbers its commands and retries those that got no answer. Its commands run
-// one after another; concurrent calls wait for each other.
+// Session is a client of a table. It numbers its commands, and retries commands that got no answer. Its
+// commands run one after another; concurrent calls wait for each other.
 type Session struct {
 	t    *Table
 	lock chan struct{} // its holder owns the fields below
@@ -30,11 +30,12 @@ func (t *Table) Session() *Session { return &Session{t: t, lock: make(chan struc
 // errOvertaken: a later command of the session was carried out.
 var errOvertaken = errors.New("the session already has a later command")
 
-// Do applies a command, exactly once if the error is nil. It retries until ctx ends, also while this node is not
-// a member.
+// Do applies a command. If the error is nil, the command was applied exactly once. Do retries until ctx ends,
+// also while this node is not a member.
 //
-// After an error that matches kernel.ErrUnknown, Again retries the same command. The next Do gives it up: its
-// outcome stays unknown, and once the next command has been applied, it will not be applied any more.
+// After an error that matches kernel.ErrUnknown, Again retries the same command. The next Do gives this
+// command up: its outcome stays unknown. When the next command has been applied, the earlier command can no
+// longer be applied.
 func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
@@ -64,8 +65,8 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 	return answer, position, err
 }
 
-// Again retries the last command, under its number, if its outcome is unknown: the command is applied at most
-// once, however often it is retried. If there is none, Again has no effect and the error matches
+// Again retries the last command, under its number, if its outcome is unknown. The command is applied at most
+// once, however often it is retried. If no outcome is unknown, Again has no effect and the error matches
 // kernel.ErrRefused. With every other error, which matches ErrUnknown, the outcome is still unknown; with
 // ErrExpired it stays so.
 func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, err error) {
@@ -147,9 +148,9 @@ func (t *Table) patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// KeyValue is a client of a table of keys and values. Its commands return the errors of [Session.Do] and of package
-// keyvalue. A version, as in package keyvalue, counts the changes of a key: a caller that holds one can tell
-// whether the key has changed since.
+// KeyValue is a client of a table of keys and values. Its commands return the errors of [Session.Do] and of
+// package keyvalue. The version of a key counts the changes of the key. So a caller that knows a version can
+// detect whether the key has changed since then.
 type KeyValue struct {
 	s     *Session
 	other bool // the table has another machine
@@ -185,7 +186,7 @@ func (k KeyValue) Put(ctx context.Context, key, value []byte) (version uint64, e
 	return a.Version, err
 }
 
-// Delete removes the value of a key; keyvalue.ErrMissing if it has none.
+// Delete removes the value of a key. It returns keyvalue.ErrMissing if the key has no value.
 func (k KeyValue) Delete(ctx context.Context, key []byte) (version uint64, err error) {
 	a, err := k.do(ctx, keyvalue.Delete(key))
 	return a.Version, err
@@ -210,7 +211,7 @@ func (k KeyValue) Add(ctx context.Context, key []byte, by int64) (sum int64, err
 }
 
 // Again retries the last change if its outcome is unknown: see [Session.Again]. It returns the answer of the
-// change itself; that of Swap and Add includes the value.
+// change itself. The answers of Swap and Add include the value.
 func (k KeyValue) Again(ctx context.Context) (keyvalue.Answer, error) {
 	b, _, err := k.s.Again(ctx)
 	return answered(b, err)

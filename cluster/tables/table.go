@@ -1,4 +1,5 @@
-// Package tables is a node's replicas of replicated state machines, and the sessions of clients with them.
+// Package tables is a node's service for tables. It holds the node's replicas of replicated state machines,
+// and the sessions of clients.
 package tables
 
 import (
@@ -55,8 +56,9 @@ const (
 type Limits struct {
 	// Snapshot limits the snapshot of a machine, in bytes, which a joining node gets together with the sessions.
 	Snapshot int
-	// Compare is after how many commands replicas compare the hashes of their states. CompareSnapshots is the
-	// same for machines that maintain no hash: they take a snapshot for it.
+	// Compare is the number of commands after which replicas compare the hashes of their states.
+	// CompareSnapshots is the same for machines that maintain no hash, and take a snapshot for each
+	// comparison.
 	Compare, CompareSnapshots uint64
 }
 
@@ -331,12 +333,12 @@ type Status struct {
 	Name     string `json:"name"`
 	Position uint64 `json:"position"` // commands applied
 	Waiting  int    `json:"waiting"`  // commands of this node that wait for their answers
-	// Stopped is why this node's replica answers nothing; empty if it does. Diverged are the nodes whose replicas
-	// were found to hold another state.
+	// Stopped says why this node's replica answers nothing; it is empty if the replica answers. Diverged are
+	// the nodes whose replicas were found to hold another state.
 	Stopped  string   `json:"stopped,omitempty"`
 	Diverged []string `json:"diverged"`
-	// Serving says that this node answers: it is a member of the table and has the state, in durable mode on its
-	// disk.
+	// Serving says that this node answers: it is a member of the table and has the state. In durable mode it
+	// has the state on its disk.
 	Serving bool `json:"serving"`
 	kernel.ViewStatus
 }

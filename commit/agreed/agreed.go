@@ -1,14 +1,14 @@
-// Package agreed is commit over Byzantine agreement: atomic commitment among processes some of which may lie,
-// and which nothing can block.
+// Package agreed is commit over Byzantine agreement: atomic commitment that never blocks, although some
+// processes may lie.
 //
 // The problem is atomic commitment (package problem) among the correct processes: all of them commit or all
 // abort, and they commit only if each of them has voted yes. A faulty process may prevent a commit, because
-// its no looks like that of a correct process; it cannot make correct processes differ.
+// its no looks like the no of a correct process. It cannot make correct processes differ.
 //
-// The agreement that is used sets the bound, the rounds, the messages and the fault model: n > 3m and
-// m+1 rounds over oral messages. The model is synchronous: rounds end by the clock, and no process waits for
-// another. A process that crashes counts as faulty, and takes no part after a restart; the properties do not
-// cover its decision. There is no coordinator and no log.
+// The agreement beneath determines the bound, the rounds, the messages and the fault model. With oral
+// messages, n > 3m and there are m+1 rounds. The model is synchronous: rounds end by the clock, and no
+// process waits for another. A process that crashes counts as faulty, and takes no part after a restart; the
+// properties do not cover its decision. There is no coordinator and no log.
 //
 // The processes agree on the vector of all votes, by interactive consistency; a missing vote is a no. Then
 // each commits if all entries are yes, and otherwise aborts.
@@ -128,7 +128,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			case unless != "":
 				p.Holds, p.Because = false, unless
 			case p.Holds:
-				p.Because = because + ": " + p.Because
+				p.Because = because + "; " + p.Because
 			}
 			p.Property = property
 			return p
@@ -145,8 +145,8 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			out(problem.Atomicity, agreement.Agreement, "equal vectors give equal outcomes", late),
 			out(problem.Validity, agreement.Validity, "a correct process's entry is its vote", late),
 			out(problem.NonTriviality, agreement.Validity, "all entries are yes", trivial),
-			out(problem.Stability, agreement.Integrity, "one vector, one outcome", absent),
-			out(problem.Termination, agreement.Termination, "one vector, one outcome", absent),
+			out(problem.Stability, agreement.Integrity, "each vector gives one outcome", absent),
+			out(problem.Termination, agreement.Termination, "each vector gives one outcome", absent),
 			out(problem.NonBlocking, agreement.Termination, "no process waits for another", ""),
 		}
 	}
@@ -171,7 +171,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	over := fs.String("over", "",
-		"agreement on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: "+usual+")")
+		"algorithm that agrees on each vote: `"+strings.Join(interactive.Names(), "|")+"` (default: "+usual+")")
 	return func(c *Config, _ parley.Naming) (err error) {
 		if *over != "" {
 			if c.Over, err = interactive.Over(*over); err != nil {

@@ -1,25 +1,28 @@
-// Package ordered decides transactions, any number of them side by side, in an order that tolerates liars.
+// Package ordered decides any number of transactions side by side, by votes that are broadcast in a total
+// order that tolerates liars.
 //
 // Each transaction solves atomic commitment (package problem) among the correct processes: all that take part
 // commit it, or all abort it. The model and the bound come from the order beneath, such as package
 // broadcast/byzantine: of n > 3m processes, m may lie.
 //
 // The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes
-// deliver the same in the same order, and find the outcome in it: a transaction commits as soon as all votes
-// are yes. It aborts with the first no, or when more than m processes have broadcast that they have waited too
-// long. It has the requests and deliveries of package commit/service.
+// deliver the same votes in the same order, and compute the outcome from them. A transaction commits as soon
+// as all votes are yes. It aborts with the first no, or when more than m processes have broadcast that they
+// have waited too long. Requests and deliveries are the same as in package commit/service.
 //
-// A process makes its yes durable before it broadcasts it. One that restarts receives nothing more of the
-// order: it reads its yes votes from the log, asks all others for the outcomes, and accepts what more than m
-// of them report. It asks in the same way for outcomes that the order does not bring in time.
+// A process makes its yes durable before it broadcasts it. A process that restarts receives nothing more from
+// the order. It reads its yes votes from the log, asks all others for the outcomes, and accepts an outcome
+// that more than m of them report. It asks in the same way if it does not learn an outcome from the order in
+// time.
 //
 // Why it works: a correct process handles a delivery depending on earlier deliveries only, so all correct
 // processes find the same outcome. Among m+1 processes that report an outcome, or that have waited too long,
-// one is correct. A yes counts only for the process that broadcast it, because the order lets no liar
-// broadcast in another's name. A liar that takes part can have a transaction aborted, and nothing else.
+// one is correct. A yes counts only for the process that broadcast it, because in the order no liar can
+// broadcast in another's name. The only harm that a liar can do is to abort a transaction in which it takes
+// part.
 //
-// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that tolerates liars;
-// the lecture, remarks on atomic commitment, for votes in it.
+// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that tolerates
+// liars; the lecture, remarks on atomic commitment, for votes in such an order.
 package ordered
 
 import (

@@ -57,8 +57,9 @@ func (t towerConfig) protocol() parley.Protocol {
 func flags(fs *flag.FlagSet, t *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.BoolVar(&t.given, "given", t.given, "use an order that the first process makes, to explore transactions alone; "+
-		"without it --values='pay yyny' begins the transaction pay, in which the third process votes no")
+	fs.BoolVar(&t.given, "given", t.given, "let the first process order all messages, to explore only the "+
+		"transactions; without --given, --values='pay yyny' begins a transaction with the name pay, in "+
+		"which the third process votes no")
 	return func(t *towerConfig, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)

@@ -1,16 +1,16 @@
 // Package problem states atomic commitment: processes that have each done a part of one transaction vote on
-// it, and all of them commit it or all abort it. Protocols solve the problem; this package says what a
+// it, and all of them commit it or all abort it. Other packages have the protocols; this package says what a
 // solution must do.
 //
 // A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final;
 // further ones are not needed. A process announces the outcome by delivering a message of kind Decide with
 // Body "commit" or "abort", where Origin is the process that began the transaction. A process that restarts
-// delivers the outcome again if it is not sure that it had, so the layer above must treat a second "commit" as
-// a repetition. A process that has voted yes, knows no outcome and can find none with the processes that it
-// reaches indicates [Blocked]. It keeps asking, and may still decide.
+// delivers the outcome again if it does not know whether it had delivered it. So the layer above must treat a
+// second "commit" as a repetition. A process indicates [Blocked] if it has voted yes, knows no outcome, and
+// learns none from the processes that it reaches. It keeps asking, and may still decide.
 //
-// A yes is a promise: a process that has voted yes can no longer decide alone. A process that has not may
-// abort at any time.
+// A yes is a promise: a process that has voted yes can no longer decide alone. A process that has not voted
+// yes may abort at any time.
 //
 // The five properties are AC1 to AC5 of Bernstein, Hadzilacos and Goodman, Concurrency Control and Recovery in
 // Database Systems (1987), section 7.3. As there, they are uniform: the decision of a process counts even if

@@ -142,7 +142,7 @@ func TestWords(t *testing.T) {
 		"0y 0r 0b end":   "process 0 is blocked",
 		"0y 0b":          "process 0 has not crashed and was blocked at tick 10",
 		"0?":             "process 0 decided perhaps, which is no outcome",
-		"0y 1y 2y 1a":    "process 1 aborted, and all voted yes and nothing failed",
+		"0y 1y 2y 1a":    "process 1 aborted, although all voted yes and nothing failed",
 	} {
 		h, found := history(run), false
 		for _, p := range problem.Uniform(parley.Everyone(3)) {

@@ -47,7 +47,8 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 			Mode: parley.Always, Check: v.nonTriviality, Vacuous: v.troubled,
 		},
 		{
-			Name: Stability, Says: "a process does not decide twice, and after a restart decides as before (AC2)",
+			Name: Stability, Says: "a process decides at most once; after a restart it decides as before " +
+				"(AC2)",
 			Mode: parley.Always, Check: v.stability, Vacuous: v.decisions(1, Undecided),
 		},
 		{
@@ -55,7 +56,7 @@ func list(voters parley.Set, counts func(h *parley.History, id parley.ID) bool) 
 			Mode: parley.Eventually, Check: v.termination,
 		},
 		{
-			Name: NonBlocking, Says: "no process that is up is ever blocked by a crashed one",
+			Name: NonBlocking, Says: "a crashed process never blocks a process that is up",
 			Mode: parley.Always, Check: v.nonBlocking,
 			Vacuous: func(h *parley.History) string {
 				if h.Faulty.Len()+len(h.Restarts) == 0 {
@@ -165,7 +166,7 @@ func (v electorate) validity(h *parley.History) error {
 func (v electorate) nonTriviality(h *parley.History) error {
 	for d, o := range decisions(h) {
 		if o == Abort && v.troubled(h) == "" {
-			return fmt.Errorf("%s aborted, and all voted yes and nothing failed", h.Name(d.At))
+			return fmt.Errorf("%s aborted, although all voted yes and nothing failed", h.Name(d.At))
 		}
 	}
 	return nil

@@ -144,7 +144,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Minority:
 		ends = "no majority is up and connected in the end"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		ends = "messages were lost, and no time is known by which a ballot gets through"
+		ends = "messages were lost, so no ballot is certain to succeed in a known time"
 	case a.Processes.Paused || a.Network.Late:
 		ends = "a process or a message was slow, and ballots may have got in each other's way for as long"
 	}

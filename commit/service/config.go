@@ -51,7 +51,7 @@ func (c Config) Check() error {
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	return parley.Protocol{
-		Name: "transactions", Title: "any number of transactions, each with a name and members of its own",
+		Name: "transactions", Title: "any number of transactions, each with its own name and participants",
 		Paper: "lecture, remarks on atomic commitment; transactions side by side are Parley's own",
 		N:     c.N, M: c.N - 1, Faults: parley.CrashFaults, Serves: true, Kinds: c.kinds(),
 		Relies: parley.ModelAssumptions{Delay: c.Delta, FIFO: true},

@@ -2,9 +2,9 @@
 // coordinator and participants.
 //
 // Each transaction solves atomic commitment (package problem): all its participants commit it, or all abort
-// it. Package twophase or quorum decides it, in the model that both have: processes crash and restart with
-// their logs, and messages may be late or lost. Links must keep the order of messages and duplicate none,
-// because a process that restarts has forgotten most of the transactions that it voted no on.
+// it. Package twophase or quorum decides it. Both have the same model: processes crash and restart with their
+// logs, and messages may be late or lost. Links must keep the order of messages and duplicate none, because a
+// process that restarts has forgotten most transactions on which it voted no.
 //
 // A process has one machine, which has an inner machine of twophase or quorum for each transaction. The
 // processes of the inner machine are the members of the transaction, the coordinator first. The coordinator
@@ -14,9 +14,9 @@
 // A path identifies a transaction: its number at the coordinator, unique across all incarnations of that
 // process, and the coordinator in the last eight bits. At the coordinator a transaction is over when it is
 // aborted, or when all members have carried it out. The coordinator then forgets it, except for the most
-// recent ones. When it is asked about a transaction of its own that it does not know, it answers that the
-// transaction was aborted. That is the presumption of package twophase; it holds for package quorum for the
-// same reason. The members forget what the coordinator announces as over.
+// recent ones. When the coordinator is asked about a transaction of its own that it does not know, it answers
+// that the transaction was aborted. That is the presumption of package twophase. It holds for package quorum
+// for the same reason. The members forget a transaction when the coordinator announces that it is over.
 package service
 
 import (

@@ -63,8 +63,8 @@ func (j Judging) Properties() []parley.Property {
 	}
 	return append(list, parley.Property{
 		Name: Names, Mode: parley.Always, Check: j.names, Vacuous: j.unasked,
-		Says: "a process votes on only one transaction of a name until that one aborts, and reports " +
-			"no other transaction under that name",
+		Says: "a process votes on only one transaction with a name until this transaction aborts, and " +
+			"reports no other transaction under this name",
 	}, parley.Property{
 		Name: Answers, Mode: parley.Eventually, Check: j.answers, Vacuous: j.unasked,
 		Says: "every request at a process that does not crash is answered: by an outcome, or by the " +

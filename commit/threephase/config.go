@@ -125,11 +125,11 @@ func promises(a parley.RunConditions) []parley.Promise {
 		gone = "if all have crashed at some time, the processes that restarted wait for the others"
 	}
 	return []parley.Promise{
-		parley.Promised(problem.Atomicity, "no process commits while one that is up is uncertain, "+
+		parley.Promised(problem.Atomicity, "no process commits while a process that is up is uncertain, "+
 			"and a process that does not answer has crashed (section 7.5)", mistaken),
 		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
 		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement arrives in time", crashed),
-		parley.Promised(problem.Stability, "a decision is logged, or presumed by an empty log", mistaken),
+		parley.Promised(problem.Stability, "a decision is logged, or follows from an empty log", mistaken),
 		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and the others ask it", gone),
 		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
 	}

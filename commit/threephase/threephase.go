@@ -1,28 +1,28 @@
 // Package threephase is three-phase commit with its termination protocol: atomic commitment that no crash can
-// block, where a crash can be distinguished from a slow message.
+// block, in a system in which a crash can be distinguished from a slow message.
 //
 // The problem is atomic commitment (package problem). Process 0 coordinates, and votes by beginning; the
 // others are its participants.
 //
 // The model: processes crash, and those that restart find their log intact. Every message arrives within
 // Delta, so a process that does not answer in time has crashed: the timeouts of this package are an accurate
-// detector, and it also accepts suspicions from a layer beneath. In that model no process that is up waits for
-// one that is down, however many crash. A process that restarts asks the others, and decides when it gets an
-// answer. If all have crashed, they wait for the last one to restart. n processes send 5(n-1) messages if
-// nothing fails.
+// detector, and it also accepts suspicions from a layer beneath. In that model no process that is up waits
+// for a process that is down, however many crash. A process that restarts asks the others, and decides when
+// it gets an answer. If all have crashed and none knows the outcome, they decide when all of them have
+// restarted. n processes send 5(n-1) messages if nothing fails.
 //
-// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a process
-// is suspected that has not crashed. Two groups that take each other for crashed may decide differently: one
-// commits because it knows that all voted yes, and the other, in which no process knows it, aborts. Use
-// package quorum for such networks.
+// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a live
+// process is suspected. Two groups that take each other for crashed may decide differently: one group commits
+// because one of its processes knows that all voted yes, and the other group aborts because none of its
+// processes knows that. Use package quorum for such networks.
 //
 // Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have
-// voted yes, and it commits when all that are up have acknowledged it. So no process commits while one that is
-// up is uncertain, and no process aborts after one that is up is precommitted. When the coordinator crashes,
-// the others elect the lowest process that is up. It asks for their states. If all are uncertain, no process,
-// up or down, has committed, and it aborts. If one is precommitted, no process has aborted; it takes the
-// others to that state as well, and commits. A process that restarts has missed some of this, and takes no
-// part.
+// voted yes, and it commits when all processes that are up have acknowledged PRECOMMIT. So no process commits
+// while a process that is up is uncertain, and no process aborts after a process that is up is precommitted.
+// When the coordinator crashes, the others elect the lowest process that is up. This process asks for the
+// states of the others. If all are uncertain, no process, up or down, has committed, and the elected process
+// aborts. If one is precommitted, no process has aborted. Then the elected process brings the others to that
+// state as well, and commits. A process that restarts has missed some of these messages, and takes no part.
 //
 // Source: Skeen (1981), "Nonblocking commit protocols"; Bernstein, Hadzilacos and Goodman (1987), section 7.5,
 // with its election and its total failure.

@@ -132,10 +132,10 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are sent, "+
-			"and no process decides on its own in between (section 7.4)", disk),
+			"and a process that voted yes does not decide on its own (section 7.4)", disk),
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
 		parley.Promised(problem.NonTriviality, "the coordinator receives every yes in time", failed),
-		parley.Promised(problem.Stability, "a decision is logged, or presumed by an empty log", disk),
+		parley.Promised(problem.Stability, "a decision is logged, or follows from an empty log", disk),
 		parley.Promised(problem.Termination, "every process restarts, asks, and is answered from the log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}

@@ -4,18 +4,19 @@
 // others are its participants.
 //
 // The model: processes crash, and those that restart find their log intact. Messages may be lost, duplicated,
-// late and out of order. The promises are uniform: atomicity, commit validity and stability hold in every run.
-// Termination is not promised: a participant that has voted yes while the coordinator is down or unreachable
-// asks the others, and is blocked if they know no more than it does. It indicates that, and never aborts by
-// itself. n processes send 3(n-1) messages if nothing fails, not counting the acknowledgements that let the
-// coordinator forget.
+// late and out of order. The promises are uniform: atomicity, commit validity and stability hold in every
+// run. Termination is not promised. If the coordinator is down or unreachable, a participant that has voted
+// yes asks the others, and is blocked if they know no more than it does. It indicates that it is blocked, and
+// never aborts by itself. If nothing fails, n processes send 3(n-1) messages, not counting the
+// acknowledgements that let the coordinator forget.
 //
 // Why it works: a participant logs its yes before it sends it, and from then on follows the coordinator's
-// decision. The coordinator commits only if it has a yes of all, and logs that before it sends the decision:
-// so commit is in the log of one process before any process commits. What is not in the coordinator's log is
-// aborted (presumed abort), so an abort needs neither a record nor an acknowledgement. That presumption would
-// be wrong for a committed and forgotten transaction, so the coordinator forgets only when all participants
-// have acknowledged that commit is in their logs: then no process will have to ask.
+// decision. The coordinator commits only if all have voted yes. It logs the commit before it sends the
+// decision, so the commit is in the log of one process before any process commits. A transaction that is not
+// in the coordinator's log counts as aborted (presumed abort). So an abort needs neither a record nor an
+// acknowledgement. That presumption would be wrong for a committed transaction that the coordinator has
+// forgotten. So the coordinator forgets a transaction only when all participants have acknowledged that the
+// commit is in their logs. Then no process will ask.
 //
 // Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4; presumed abort is from Mohan, Lindsay and
 // Obermarck (1986), section 3.

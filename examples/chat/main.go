@@ -1,4 +1,5 @@
-// Command chat lets three people talk through their nodes: no one sees an answer before the question.
+// Command chat lets three people talk through their nodes. Causal order ensures that nobody sees an answer
+// before its question.
 package main
 
 import (

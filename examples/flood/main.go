@@ -1,6 +1,6 @@
-// Command flood explores a user's protocol: everything that can happen to four processes of which one
-// crashes, at any time and also while it sends. With one round the explorer finds a run in which two
-// processes decide differently; with two rounds there is none.
+// Command flood explores a protocol of your own. It explores every run of four processes in which one process
+// crashes at any time, also while it sends. With one round the explorer finds a run in which two processes
+// decide differently. With two rounds there is no such run.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command jobs is a queue of jobs without a server: three nodes share it, and one of them does each job. If
-// a node crashes, another one does the job that it had taken.
+// Command jobs is a queue of jobs without a server. Three nodes share the queue, and each job is done by one
+// of them. If a node crashes, another node does the crashed node's job.
 package main
 
 import (

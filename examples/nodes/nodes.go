@@ -1,6 +1,6 @@
 // Package nodes starts all nodes of a cluster in one process, on the loopback interface, for the other
-// examples. In a real cluster each node is a process of its own, which calls [cluster.Join] with the output
-// of "parley cert" and its configuration file.
+// examples. In a real cluster each node is a process of its own. It calls [cluster.Join] with the
+// certificates that "parley cert" made, and with its configuration file.
 package nodes
 
 import (

@@ -1,7 +1,6 @@
-// Package split explores synchronous protocols with their last round split by receiver. What liars send to
-// a correct process in the last round affects only that process, because no process receives anything from
-// it afterwards. So the cost of a last round is the sum over the receivers of the lies to each, not the
-// product.
+// Package split explores synchronous protocols, and explores their last round separately for each receiver. A
+// lie to a correct process in the last round affects only that process, because it sends nothing afterwards.
+// So the cost of the last round is the sum, not the product, of the numbers of lies to each receiver.
 package split
 
 import (

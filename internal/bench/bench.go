@@ -1,6 +1,6 @@
-// Package bench times whole systems with m active liars, and checks their decisions. The liars send a different value
-// to every receiver (eig), send random messages (om and phaseking), or follow the staircase (sm), which shows one new
-// value in each round.
+// Package bench times whole systems with m active liars, and checks their decisions. The liars send a
+// different value to every receiver (eig), send random messages (om and phaseking), or show one new value in
+// each round (sm, the behavior staircase).
 package bench
 
 import (

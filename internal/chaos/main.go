@@ -3,20 +3,21 @@
 // operation was lost, whether all nodes deliver in one order, whether the answers are linearizable, and how long
 // recovery took after each fault.
 //
-// One fault is a liar: a test process of package cluster, which -liar names, replaces a node, with its key and its
-// folder, and sends wrong values in some fields of every kind of message of groups and tables. Requests made while it
-// is active have unknown outcomes, and deliveries may differ. So the load rests from before the liar starts until all
-// nodes have recovered from it, and every earlier request is answered and delivered everywhere before it starts.
-// Meanwhile the other nodes get requests that are not judged, on other keys. After the liar is killed, the other
-// nodes must recover within -heal; then the node restarts with an empty folder, and all nodes must recover within
-// twice -heal. What was acknowledged before the liar started, or after it was killed, must be there. Deliveries are
-// in one order up to the liar, and from a fence on: a payload that is broadcast after the recovery. Nodes may number
-// their deliveries differently after a liar; those that differ from most first rejoin with empty folders, and the run
-// reports that.
+// One fault is a liar. A test process of package cluster, which -liar names, replaces a node. It has the
+// node's key and folder, and sends wrong values in some fields of every kind of message of groups and tables.
+// Requests made while the liar is active have unknown outcomes, and deliveries may differ. So the load stops
+// before the liar starts, and continues when all nodes have recovered. Every earlier request is answered and
+// delivered everywhere before the liar starts. Meanwhile the other nodes get requests on other keys, which
+// are not judged. After the liar is killed, the other nodes must recover within -heal. Then the node restarts
+// with an empty folder, and all nodes must recover within twice -heal. All operations that were acknowledged
+// before the liar started, or after it was killed, must still be there. Deliveries must be in one order up to
+// the start of the liar, and again from a fence on, which is a payload that is broadcast after the recovery.
+// Nodes may number their deliveries differently after a liar. Nodes that differ from most others first rejoin
+// with empty folders, and the run reports that.
 //
-// The nodes are processes of the command, each in a network namespace and with a disk of its own, which needs root.
-// With -bare they are plain processes on the loopback interface that can only be killed and paused, without
-// privileges.
+// The nodes are processes of the command. Each has its own network namespace and its own disk, which needs
+// root. With -bare they are plain processes on the loopback interface. These need no privileges, but can only
+// be killed and paused.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Package conform runs worked cases, written as JSON vectors, against the
 // machines themselves.
 //
-// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional notes, the
-// fields of its family, and the expected results under expect: each key there is checked, and an unknown key is an
-// error. Anything that would be checked but assert nothing is an error, too.
+// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional
+// notes, the fields of its family, and the expected results under the key expect. Each key under expect is
+// checked, and an unknown key is an error. A check that asserts nothing is an error, too.
 package conform
 
 import (

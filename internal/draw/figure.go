@@ -1,8 +1,8 @@
 // Package draw lays runs out as scenes: message diagrams, space-time diagrams, states and clocks over time, orders of
 // delivery, information trees, and pairs of runs that look the same to a process, side by side.
 //
-// Everything is a pure function from data to a scene: the same data give the same marks. What is too big to be shown
-// completely is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to a scene: the same data give the same marks. If something is too
+// big to be shown completely, it is folded, collapsed or counted, never refused.
 package draw
 
 import (
@@ -151,18 +151,8 @@ const (
 
 func pillWidth(value string) int { return max(22, 12+wide("value", prose.Cut(value, pillMost))) }
 
-// wide returns the width of a role's text in pixels, at most: fonts differ from computer to computer.
-func wide(role, text string) int {
-	f := scene.Fonts[role]
-	share := 60 // of the size, in percent, for each character
-	switch {
-	case f.Mono:
-		share = 62
-	case f.Bold:
-		share = 69
-	}
-	return (prose.Width(text)*f.Size*share + 99) / 100
-}
+// wide returns the width of a text of a role, in pixels.
+func wide(role, text string) int { return scene.Wide(role, text) }
 
 // columns returns how many characters of a role's text have room.
 func columns(role string, room int) int { return max(room*100/wide(role, strings.Repeat("x", 100)), 1) }

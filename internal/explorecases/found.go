@@ -61,7 +61,7 @@ func (x *exploredCase) differs() string {
 	want, got := &x.want, &x.got
 	switch {
 	case want.property != got.property || want.moves != got.moves:
-		return fmt.Sprintf("%q breaks in %d moves, and %q in %d is expected",
+		return fmt.Sprintf("%q breaks in %d transitions, and %q in %d is expected",
 			got.property, got.moves, want.property, want.moves)
 	case want.property == "" && (want.states != got.states || want.ends != got.ends || want.deep != got.deep):
 		return fmt.Sprintf("%d states and %d ends, %d deep, and %d, %d and %d are expected",
@@ -113,7 +113,7 @@ func (x *exploredCase) unit() string {
 	if x.rounds {
 		return "rounds"
 	}
-	return "moves"
+	return "transitions"
 }
 
 // verdict says what a search proves.
@@ -139,7 +139,7 @@ func (x *exploredCase) circumstances() string {
 	}
 	switch {
 	case x.beyond && len(x.only) > 0:
-		out = append(out, "("+strings.Join(x.only, ", ")+" is not promised)")
+		out = append(out, "(not promised: "+strings.Join(x.only, ", ")+")")
 	case x.beyond:
 		out = append(out, "(beyond the bound)")
 	}

@@ -1,6 +1,6 @@
-// Command explorecases searches the small systems of the list explore/testdata/cases.txt one after another, and
-// prints a table of the results. The column BYTES has the memory for one visited state. A number of states or a
-// verdict that differs from the list is an error.
+// Command explorecases searches the small systems of the list explore/testdata/cases.txt one after another,
+// and prints a table of the results. The column BYTES shows the memory for one visited state. A number of
+// states or a verdict that differs from the list is an error.
 //
 //	go run ./internal/explorecases [-short] [-only GLOB] [-workers N] [-update]
 package main
@@ -131,7 +131,7 @@ func (c *choice) run(ctx context.Context, cases []exploredCase, out, progress io
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	c.result = fmt.Sprintf("%d cases, %s different states in %.0f s; %d not as the list says",
+	c.result = fmt.Sprintf("%d cases, %s different states in %.0f s; %d cases differ from the list",
 		tried, prose.Number(states), took.Seconds(), wrong)
 	fmt.Fprintf(out, "\n%s\n", c.result)
 	switch {

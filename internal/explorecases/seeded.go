@@ -66,9 +66,9 @@ func tabled(bugs []bug) string {
 			missed[rest] = append(missed[rest], strings.ReplaceAll(b.name, "*", `\*`))
 		}
 	}
-	out := fmt.Sprintf("\n## Seeded bugs that are found\n\n%d of them.\n\n", count) +
-		"| seeded bug | case | moves | what breaks |\n| --- | --- | --: | --- |\n" + found.String() +
-		"\n## Seeded bugs that are not found\n"
+	out := fmt.Sprintf("\n## Seeded bugs that are found\n\nA case finds each of these %d bugs.\n\n", count) +
+		"| seeded bug | case | transitions | what breaks |\n| --- | --- | --: | --- |\n" + found.String() +
+		"\n## Seeded bugs that are not found\n\nEach line begins with the reason why no case finds the bugs that follow.\n"
 	for _, reason := range reasons {
 		out += fmt.Sprintf("\n- %s: %s", reason, strings.Join(missed[reason], ", "))
 	}

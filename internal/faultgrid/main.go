@@ -1,7 +1,7 @@
-// Command faultgrid runs every protocol against every kind of fault with many seeds, and prints a table. Within the
-// model of a protocol, as its Promises state it, no promise may be broken. Beyond the model, a violation must be
-// found where a row demands it. A cell in which a fault did not occur or nothing was delivered has failed, because it
-// shows nothing.
+// Command faultgrid runs every protocol against every kind of fault with many seeds, and prints a table.
+// Within the model of a protocol, as its Promises state it, no promise may be broken. Beyond the model, a
+// violation must be found if a row demands it. A cell fails if its fault did not occur or if nothing was
+// delivered, because such a cell shows nothing.
 //
 //	go run ./internal/faultgrid [-seeds N] [-first N] [-only GLOB] [-column GLOB]
 //	go run ./internal/faultgrid run ROW FLAGS...

@@ -94,7 +94,7 @@ NO FAULT: no fault occurred. NOTHING: nothing was delivered, or a state that mus
 // found lists the violations that were demanded, with the number of runs and the reason from theory.
 func (g *grid) found(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "beyond the model\tunder\tmust break\tbroke in\tfor")
+	fmt.Fprintln(w, "protocol\tfault\tmust break\tbroke in\treason")
 	for r := range g.rows {
 		for _, c := range g.cells[r] {
 			for _, d := range c.wants {

@@ -81,10 +81,11 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 		"1=twofaced,5=flip,6=crash@r2:3 (default: none)")
 	fs.StringVar(&f.values, "values", "1", "initial `values`: one for all processes that propose, or one for "+
 		"each, separated by commas")
-	fs.Uint64Var(&f.seed, "seed", 1, "seed of everything random, a `number`")
-	fs.StringVar(&f.signatures, "signatures", "ideal", "signatures: `ideal|ed25519`; ideal ones are tokens that "+
-		"cannot be forged")
-	fs.BoolVar(&f.beyond, "beyond-bound", false, "run beyond the bound, where the theorem promises nothing")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of all random choices, a `number`")
+	fs.StringVar(&f.signatures, "signatures", "ideal", "signatures: `ideal|ed25519`; ideal signatures are "+
+		"tokens that nobody can forge")
+	fs.BoolVar(&f.beyond, "beyond-bound", false, "allow n and m beyond the bound, where the theorem "+
+		"promises nothing")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
 	f.host.declare(fs)
 	f.Plan.Declare(fs, scenario.Keys, nil)

@@ -27,8 +27,8 @@ const (
 
 func (f *Host) declare(fs *pflag.FlagSet) {
 	f.fs = fs
-	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`, the simulator or real processes on "+
-		"this computer")
+	fs.StringVar(&f.host, "host", onSim, "host of the run: `sim|cluster`; sim is the simulator, cluster is "+
+		"real processes on this computer")
 	fs.DurationVar(&f.round, "round", 100*time.Millisecond, "`duration` of a round, 10ms to 1h, with --host cluster")
 	fs.DurationVar(&f.tick, "tick", 50*time.Microsecond,
 		"`duration` of a tick, 1µs to 1s, with --host cluster, for protocols without rounds")

@@ -23,31 +23,32 @@ type PlanFlags struct {
 
 // planHelp describes each key, with an example.
 var planHelp = map[string]string{
-	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; instead of " +
-		"broadcast also propose: VALUE, command: WORDS with client and number, leave: true, or setup: {active: [1, 2]}",
-	"workload": "broadcasts to draw, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: 5000}'",
-	"delay":    "delay of messages, in `ticks` or with a unit, as in 1..900",
-	"fifo":     "links keep the order of messages (default: true if the protocol relies on it)",
-	"loss":     "`probability` that a link loses a message, from 0 to 1 (default: 0)",
-	"twice":    "`probability` that a link delivers a message twice, from 0 to 1 (default: 0)",
-	"graph":    "links between processes, a `mapping`, as in '{1: [2, 3], 3: [4]}' (default: all)",
+	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; " +
+		"instead of broadcast, an entry can have propose: VALUE, command: WORDS (with the keys client and " +
+		"number), leave: true, or setup: {active: [1, 2]}",
+	"workload": "random broadcasts, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: " +
+		"5000}'",
+	"delay": "delay of messages, in `ticks` or with a unit, as in 1..900",
+	"fifo":  "links keep the order of messages (default: true if the protocol relies on it)",
+	"loss":  "`probability` that a link loses a message, from 0 to 1 (default: 0)",
+	"twice": "`probability` that a link delivers a message twice, from 0 to 1 (default: 0)",
+	"graph": "links between processes, a `mapping`, as in '{1: [2, 3], 3: [4]}' (default: all)",
 	"links": "`list` of rules for links, as in '[{from: 1, to: [2, 3], since: 100, until: 900, loss: 1, " +
 		"delay: 5..9}]'",
 	"partitions": "`list` of partitions, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
-	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]', or " +
-		"with step: 3 " +
-		"instead of when",
+	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]'; " +
+		"step: 3 can replace when: 500",
 	"pauses":     "`list` of pauses of processes, as in '[{process: 2, since: 100, for: 900}]'",
 	"clocks":     "`list` of wrong clocks, as in '[{process: 2, offset: 5ms, drift: 100}]'; drift is in parts per million",
 	"suspicions": "`list` of false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",
-	"detect":     "`ticks` from a crash to its notice at the other processes, which is never false (default: no notices)",
-	"random": "faults to draw from the seed, a `mapping`, as in '{crashes: 1, restarts: 1, partitions: 1, " +
-		"suspicions: 2, " +
+	"detect": "notify the other processes of each crash after this many `ticks`; such a notice is never " +
+		"false (default: no notices)",
+	"random": "random faults, a `mapping`, as in '{crashes: 1, restarts: 1, partitions: 1, suspicions: 2, " +
 		"within: 5000, last: 900}'",
 	"heal":  "`time` from which links neither lose nor delay messages, in ticks or with a unit (default: never)",
 	"until": "`time` at which the run ends, in ticks or with a unit (default: when nothing is due)",
-	"promised": "what the protocol may rely on, a `mapping`, as in '{delay: 900, offset: 5ms, drift: 100}' " +
-		"(default: what the other flags imply)",
+	"promised": "delays and clock errors that the protocol may rely on, a `mapping`, as in '{delay: 900, " +
+		"offset: 5ms, drift: 100}' (default: what the other flags imply)",
 	"steps": "maximum `number` of steps of the run",
 }
 

@@ -1,5 +1,6 @@
-// Package made fills the parts of documentation pages that commands make. Such a part stands between the comments
-// <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->; the rest of the page is written by hand.
+// Package made fills those parts of documentation pages that are the output of commands. Such a part stands
+// between the comments <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->; the rest of the page is
+// written by hand.
 package made
 
 import (

@@ -1,5 +1,5 @@
-// Package must ends a piece of work at its first error. It is for development programs that can only give up, so that
-// they need not return each error explicitly.
+// Package must ends a function at its first error. It is for development programs that stop at every error,
+// so that they need not return each error explicitly.
 //
 //	func copied(to, from string) (err error) {
 //		defer must.Return(&err)
@@ -7,8 +7,8 @@
 //		return os.WriteFile(to, b, 0o600)
 //	}
 //
-// A function that returns no error may use it too, and its doc comment must say so: "It fails by must." The error is
-// then returned by the caller that defers Return, in the same goroutine.
+// A function that returns no error may use this package, too. Its doc comment must say so: "It fails by
+// must." The caller that defers Return, in the same goroutine, then returns the error.
 package must
 
 import (

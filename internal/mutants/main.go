@@ -1,15 +1,15 @@
 // Command mutants seeds the module with bugs, one at a time, and demands that
 // the tests catch each of them.
 //
-// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant. The source
-// tree is not changed: the -overlay flag passes the changed files to the go command. A mutant must make a test fail.
-// One whose lines are not found or that does not compile shows nothing, and is an error like one that survives.
-// Mutants declared equivalent must make no test fail, and are listed separately.
+// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant. The
+// source tree is not changed: the -overlay flag passes the changed files to the go command. A mutant must
+// make a test fail. A mutant that makes no test fail is an error. So is a mutant whose lines are not found or
+// that does not compile. Mutants declared equivalent must make no test fail, and are listed separately.
 //
-// The table names the first test that failed, in the order of the source, and how many seeds that test had tried by
-// then. If the test tries several configurations, only the seeds of the one that failed count. Tests over seeds print
-// "seed 17" when they fail, and try the seeds from 0 or 1 on. A test without seeds, on examples, vectors or all cases,
-// is marked "unit" and counts as one seed.
+// The table names the first test that failed, in the order of the source, and how many seeds that test had
+// tried by then. If the test tries several configurations, only the seeds of the failed configuration count.
+// Tests over seeds print "seed 17" when they fail, and try the seeds from 0 or 1 on. A test without seeds, on
+// examples, vectors or all cases, is marked "unit" and counts as one seed.
 //
 //	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]
 package main

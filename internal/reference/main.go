@@ -1,10 +1,10 @@
-// Command reference writes what the documentation has from the program: the JSON Schemas, the generated parts of the
-// pages in docs/reference, and manual pages.
+// Command reference generates documentation from the program: the JSON Schemas, parts of the pages in
+// docs/reference, and manual pages.
 //
 //	go run ./internal/reference
 //	go run ./internal/reference -man man
 //
-// Package made says where the generated parts of a page stand.
+// Package made describes where the generated parts of a page are.
 package main
 
 import (

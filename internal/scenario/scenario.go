@@ -2,10 +2,10 @@
 //
 // # Decisions
 //
-// The events of a run are data ([run.Plan]). They are read from YAML or flags; what the plan leaves open is drawn
-// from the seed; and the result is written back as flags. Motive: one command replays any run of a sweep, and a
-// failing plan can be shrunk part by part. Cost: every fault of the simulator needs its words in two places: here,
-// where one table reads and writes it, and in run.Plan.Describe.
+// The events of a run are data ([run.Plan]). They are read from YAML or flags. Everything that the plan
+// leaves open is drawn from the seed, and the result is written back as flags. Motive: one command replays
+// any run of a sweep, and a failing plan can be shrunk part by part. Cost: every fault of the simulator is
+// described in two places: in a table of this package, which reads and writes it, and in run.Plan.Describe.
 package scenario
 
 import (

@@ -3,10 +3,11 @@
 //	go run ./internal/steady [-runs N] [-page FILE]
 //	go run ./internal/steady -short [-base REF]
 //
-// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops beside it. Passed runs are
-// kept in bin/steady.json, so that the next command continues an interrupted one if the commit is the same. A failed
-// run is kept in bin/steady.txt, and the next command starts from scratch. When all have passed, the table is written
-// to the page.
+// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops beside it. The file
+// bin/steady.json stores the runs that passed. So if the command was interrupted, the next command continues
+// with the remaining runs, provided that the commit is the same. The file bin/steady.txt stores the output of
+// a failed run, and the next command starts from scratch. When all runs have passed, the table is written to
+// the page.
 //
 // With -short it runs the tests of the packages that have changed since a commit, once in
 // each of the three ways.

@@ -1,5 +1,5 @@
-// Package viewtest is a test kit for broadcasts in views: runs in which every kind of fault occurs for a time, and
-// what must hold afterward.
+// Package viewtest is a test kit for broadcasts in views. It makes runs in which every kind of fault occurs
+// for a time, and checks what must hold afterward.
 package viewtest
 
 import (

@@ -22,14 +22,14 @@ type Config struct {
 	// Late is how late a process's own timer may fire before the process concludes that it was paused; by
 	// default 100.
 	Late parley.Tick
-	// Again is how many consecutive heartbeats, none of them more than a timeout after the one before, clear
-	// a suspicion; by default 2. With 1 the first sign of life clears it.
+	// Again is how many consecutive heartbeats clear a suspicion; by default 2. Each of them must come within
+	// a timeout after the last one. With 1 the first message of the process clears the suspicion.
 	Again int
 	// Grace is how long a link must be broken before heartbeats report it, by default 100. A link that is
 	// mended within it counts as never broken.
 	Grace parley.Tick
-	// Delay is the bound on message delays that the operator guarantees; by default 900. Only Accurate,
-	// Detection and the promises depend on it.
+	// Delay is the operator's bound on message delays; by default 900. Only Accurate, Detection and the
+	// promises depend on it.
 	Delay parley.Tick
 	// Beats is how many heartbeats a process sends before it rests, so that a simulated run ends; 0 means no
 	// limit.
@@ -45,22 +45,23 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that
-// no message takes longer than Delay, no timer fires later than Late, no link loses anything, and all
-// clocks run at one rate. Two heartbeats of a process then leave at most Period+Late apart and arrive at
-// most Delay later, and the process that checks may itself be another Late behind. A suspicion then also
-// comes after the last message that the link brings.
+// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that no
+// message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
+// at one rate. Then a process sends two heartbeats at most Period+Late apart, and they arrive at most Delay
+// later. The process that checks may itself be late by Late. A suspicion then also comes after the last
+// message on the link.
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {
-		return fmt.Errorf("a timeout of %d ticks is less than the period, twice the lateness and the delay: %d",
+		return fmt.Errorf("a timeout of %d ticks is less than the sum of the period, twice the lateness, and the delay: %d",
 			c.Timeout, need)
 	}
 	return nil
 }
 
-// Detection is the time, in ticks, within which a crash is suspected if delays and timers keep their bounds:
-// the last heartbeat arrives, the timeout passes, and a process checks.
+// Detection returns the time, in ticks, within which a crash is suspected if delays and timers keep their
+// bounds. It is the sum of the times until the last heartbeat arrives, until the timeout has passed, and
+// until a process checks.
 func (c Config) Detection() parley.Tick {
 	c = c.WithDefaults()
 	return c.Delay + c.Timeout + c.Period + 2*c.Late
@@ -92,8 +93,8 @@ func (c Config) Check() error {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.Int64Var((*int64)(&c.Period), "period", int64(c.Period), "time between two heartbeats, in `ticks`")
-	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "silence after which a process is suspected, "+
-		"in `ticks`")
+	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "how long a process must be silent until "+
+		"it is suspected, in `ticks`")
 	fs.Int64Var((*int64)(&c.Delay), "delay", int64(c.Delay), "maximum delay of a message, in `ticks`")
 	fs.IntVar(&c.Again, "again", c.Again, "`number` of consecutive heartbeats that end a suspicion, 1 or more")
 	fs.IntVar(&c.Beats, "beats", c.Beats, "`number` of heartbeats that a process sends, 0 for no end")

@@ -1,4 +1,5 @@
-// Package detector guesses which processes have crashed, from their silence.
+// Package detector is a failure detector: it guesses from the silence of processes which of them have
+// crashed.
 //
 // The problem: processes crash, and the others must learn which processes have crashed. Every process
 // sends a heartbeat to all others once a period, and suspects a process that has been silent for
@@ -10,43 +11,43 @@
 //
 //	timeout >= period + 2 lateness + delay
 //
-// and no heartbeat is lost. Then a suspicion also comes only after the last message on the link
-// from that process. Otherwise a suspicion is a guess, and the detector corrects its guesses:
-// consecutive heartbeats clear a suspicion, and the timeout of that process grows. If delays are
-// bounded by less than the largest timeout, the detector is wrong about a process only a few times
-// (eventual accuracy).
+// and no heartbeat is lost. Then a suspicion also comes only after the last message on the link from the
+// suspected process. Otherwise a suspicion may be wrong, and the detector corrects wrong suspicions:
+// consecutive heartbeats clear a suspicion, and the timeout for that process grows. If delays are bounded by
+// less than the largest timeout, the detector is wrong about a process only a few times (eventual accuracy).
 //
 // Why it works: a crashed process sends no heartbeat, and its silence grows until it exceeds any timeout. A
 // live process sends one heartbeat a period, and two heartbeats arrive no further apart than a period plus
-// the delay. The silence must be that of the other process: a process whose own timer fires late was paused
-// itself, has unread heartbeats, and suspects no process until it has listened for another whole timeout. A
-// single heartbeat does not clear a suspicion. Otherwise a process at the edge of its timeout would be
-// trusted and suspected in turn.
+// the delay. A process must not take its own pause for the silence of others. If its own timer fires late, it
+// was paused itself and has unread heartbeats. So it suspects no process until it has listened for another
+// whole timeout. A single heartbeat does not clear a suspicion. Otherwise a process at the edge of its
+// timeout would be trusted and suspected in turn.
 //
-// A host that sees its links break need not wait for the timeout: it reports the broken links ([Broke]). A
-// process whose links with more than half of all processes are broken, as their heartbeats report, is
-// suspected at once. One broken link, or a link that is mended within the grace period, makes no process
-// suspected.
+// A host that notices a broken link need not wait for the timeout: it reports the link to the detector
+// ([Broke]). Heartbeats report broken links to the other processes. If more than half of all processes report
+// that their link with a process is broken, the process is suspected at once. One broken link, or a link that
+// is mended within the grace period, causes no suspicion.
 //
 //	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
 //	upon BEAT(b) from p:                     b[p] := b
 //	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
 //
 // Not promised: that two processes suspect the same processes, or suspect them at the same time; anything
-// about a process that crashes and restarts before its timeout is over. A suspicion is no exclusion: a
-// layer that acts on a suspicion must tolerate that the suspicion is wrong.
+// about a process that crashes and restarts before its timeout is over. A suspicion does not exclude a
+// process, and a layer that acts on a suspicion must tolerate that it is wrong.
 //
 // Source: the lecture, which has process failures detected by timeouts; completeness and accuracy, and
 // timeouts that grow, as in Chandra and Toueg (1996).
 //
 // # Decisions
 //
-// Broken connections are a reason to suspect, once a majority has lost theirs. A host reports them to the
-// machines of views (detector.Broke, Mended); heartbeats carry them, and more than half of all processes must
-// report them. Motive: a killed process costs some milliseconds instead of a second of silence, and the
-// decision stays in machines that are simulated and explored. Cost: a node that loses its connections to a
-// majority at once, for longer than 4 ms, is excluded although it is alive; it joins again. A link that
-// breaks with messages in flight costs a view, in which all stay.
+// A process is suspected when a majority has lost its connections to it. A host reports broken connections to
+// the machines of views (detector.Broke, Mended). Heartbeats carry these reports, and more than half of all
+// processes must report a broken connection. Motive: after a kill, the others wait some milliseconds instead
+// of a second, and the decision stays in machines that are simulated and explored. Cost: a node that loses
+// its connections to a majority at the same time, for longer than 4 ms, is excluded although it is alive. It
+// then joins again. If a link breaks with messages in flight, there is a view change, in which all members
+// stay.
 package detector
 
 import (
@@ -64,8 +65,8 @@ const Beat parley.Kind = 1
 const (
 	// Trust revokes a suspicion. Origin: the process. A layer above may ignore it.
 	Trust parley.Kind = parley.Indication + 0x10 + iota
-	// Resting reports that the process has sent all its heartbeats. Origin: itself. A crash after that is not
-	// indicated.
+	// Resting reports that the process has sent all its heartbeats. Origin: the process itself. A later crash
+	// is not indicated.
 	Resting
 )
 

@@ -2,9 +2,9 @@ package detector
 
 import "parley"
 
-// Monitor judges from silence which processes have failed. It is a part of machines that send their own
-// heartbeats and have a timer for them: they report to it what they receive, and call Check once a Period. It
-// has no effects. It is not safe for concurrent use.
+// Monitor judges from silence which processes have failed. It is a part of machines that send heartbeats and
+// have a timer for them. These machines report received messages to the Monitor, and call Check once a
+// Period. A Monitor requests no effects. It is not safe for concurrent use.
 type Monitor struct {
 	c                  Config
 	self               parley.ID
@@ -47,8 +47,8 @@ func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
 	d.watched = who
 }
 
-// Heard records a sign of life of q: a heartbeat, or any other message. It reports whether q was suspected
-// and no longer is; its timeout is then longer than before.
+// Heard records that a heartbeat or another message of q has arrived. It reports whether this clears a
+// suspicion of q. The timeout of q is then longer than before.
 func (d *Monitor) Heard(now parley.Tick, q parley.ID) (trusted bool) {
 	if !d.watched.Has(q) {
 		return false
@@ -70,8 +70,7 @@ func (d *Monitor) Heard(now parley.Tick, q parley.ID) (trusted bool) {
 	return true
 }
 
-// Check must be called once a Period. It returns the processes that are suspected from now on and were not
-// before.
+// Check must be called once a Period. It returns the processes that are newly suspected.
 func (d *Monitor) Check(now parley.Tick) (suspected parley.Set) {
 	late := now - d.checked - d.c.Period
 	d.checked = now
@@ -154,8 +153,8 @@ func (d *Monitor) Said(from parley.ID, word []byte) bool {
 	return true
 }
 
-// Cut returns the processes that are suspected from now on because more than half of all processes report
-// their links with them as broken. Reports of suspected processes do not count.
+// Cut returns the processes that are newly suspected because more than half of all processes report that
+// their links with them are broken. Reports of suspected processes do not count.
 func (d *Monitor) Cut() (suspected parley.Set) {
 	speak := d.watched.Minus(d.suspected)
 	speak.Add(d.self)

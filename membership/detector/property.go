@@ -43,7 +43,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: EventualAccuracy, Mode: parley.Eventually,
-		Says: "eventually no correct process suspects a correct one",
+		Says: "eventually no correct process suspects a correct process",
 		Check: func(h *parley.History) error {
 			return finally(h, func(at, of parley.ID, suspects bool) error {
 				if !h.Correct(of) || !suspects {
@@ -84,7 +84,7 @@ func accurate(h *parley.History) error {
 		of := q.Msg.Origin
 		if q.Msg.Kind == parley.Suspect && h.Correct(q.At) && h.Correct(of) && !back.Has(of) &&
 			parted[of].Len() <= h.N/2 {
-			return fmt.Errorf("%s suspected %s at tick %d, which never crashed", h.Name(q.At), h.Name(of), q.When)
+			return fmt.Errorf("%s suspected %s, which never crashed, at tick %d", h.Name(q.At), h.Name(of), q.When)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func finally(h *parley.History, ask func(at, of parley.ID, suspects bool) error)
 
 // promises returns which properties hold under the conditions of a run.
 func promises(c Config, a parley.RunConditions) []parley.Promise {
-	const patient = "the timeout is at least the period, twice the lateness and the delay"
+	const patient = "the timeout is at least the sum of the period, twice the lateness, and the delay"
 	accuracy := parley.Promised(Accuracy, patient, guess(c, a))
 	eventual := parley.Promised(EventualAccuracy, patient, guess(c, a))
 	if c.Beats > 0 {

@@ -59,7 +59,7 @@ func newProcess(c Config, self parley.ID) *process {
 	return &process{m: c.M, self: self, peers: make([]peer, c.N)}
 }
 
-// Bound returns nil if m+1 correct processes exist to be asked, that is, if n > 2m.
+// Bound returns nil if there are m+1 correct processes that an administrator can ask, that is, if n > 2m.
 func Bound(n, m int) error {
 	if n > 2*m {
 		return nil
@@ -124,8 +124,8 @@ const (
 func properties(m int) []parley.Property {
 	return []parley.Property{{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "no correct process fully expels another, or believes itself fully expelled, unless a correct process was " +
-			"asked to expel it",
+		Says: "a correct process fully expels another process, or considers itself fully expelled, only if " +
+			"a correct process was asked to expel this process",
 		Check: func(h *parley.History) error {
 			for _, i := range h.Indications {
 				of := i.Msg.Origin
@@ -142,8 +142,8 @@ func properties(m int) []parley.Property {
 		},
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "if m+1 correct processes, themselves not expelled, are asked to expel a process, every " +
-			"correct process shuts it out",
+		Says: "if m+1 correct processes that are not expelled are asked to expel a process, every correct " +
+			"process shuts this process out",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at == of || indicated(h, at, Shut, of) {
 				return nil
@@ -240,7 +240,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		live = "a process forgets its requests in a crash, and restarts as one that no process has expelled"
 	}
 	return []parley.Promise{
-		parley.Promised(Accuracy, "of m+1 processes that ask or report, one is correct", safe),
+		parley.Promised(Accuracy, "one of m+1 processes that ask or report is correct", safe),
 		parley.Promised(Completeness, "every correct process receives m+1 requests to expel", live),
 		parley.Promised(Notice, "all correct processes report it, and m+1 of them were requested to expel it", live),
 	}

@@ -1,5 +1,4 @@
-// Package expel makes all correct processes expel a process when enough of them have been
-// asked to.
+// Package expel makes all correct processes expel a process when enough of them have been asked to do so.
 //
 // Problem: an administrator asks processes, one by one, to expel another one. All correct processes must
 // accept nothing more from the expelled process, and that process must learn that it is expelled. Up to m
@@ -7,24 +6,25 @@
 //
 // Model: asynchronous, Byzantine, oral: links lose nothing and name the sender.
 //
-// Why it works: a process expels another one (accepts nothing more from it) when m+1 processes have
-// voted for that. A process considers itself expelled when m+1 processes report that they have
-// expelled it. Of m+1 processes at least one is correct. A process that was asked sends its vote to
-// all others. So if m+1 correct processes are asked, each correct process counts m+1.
+// Why it works: a process expels another one (accepts nothing more from it) when m+1 processes have voted for
+// that. A process considers itself expelled when m+1 processes report that they have expelled it. At least
+// one of m+1 processes is correct. A process that was asked sends its vote to all others. So if m+1 correct
+// processes are asked, each correct process counts m+1 votes.
 //
 // Services whose promises hold only while no process lies, such as an agreed view, may exclude a process
 // sooner: it is expelled from [Views] after one vote, and from [All] after m+1 votes.
 //
 // An expulsion applies to one incarnation: a restarted process is another incarnation, and is not expelled.
-// The host reports which incarnation a link leads to, because a liar could claim any incarnation. Messages
-// that were sent while there was no link are then sent again. An exclusion by a view names no incarnation,
-// and may come late. So it expels no process until there is a vote, because a vote names the incarnation.
+// The host reports to which incarnation a link leads, because a liar could claim any incarnation. When a link
+// comes up, the process sends again the messages that it sent without a link. An exclusion by a view names no
+// incarnation, and may come late. So it expels a process only together with a vote, which names the
+// incarnation.
 //
-// Not promised: anything about votes of an expelled process, because its votes no longer count; nor anything
+// Not promised: anything about votes of an expelled process, because its votes no longer count; and anything
 // about requests that a process received before it crashed.
 //
-// Source: the votes come from the lecture's masking of m faults by m+1 voices; the protocol is this module's
-// own.
+// Source: the votes follow the lecture's idea of masking m faults by m+1 equal reports. The protocol is this
+// module's own.
 package expel
 
 import "parley"
@@ -33,8 +33,8 @@ import "parley"
 const (
 	// Vote asks to expel Origin. Value: its incarnation, as in Told.
 	Vote parley.Kind = 1 + iota
-	// Told informs a process that its sender has expelled it. Value: its incarnation; 0 if the host does
-	// not report which incarnations links lead to. Seq: 1 if it is expelled from All.
+	// Told informs its receiver that the sender has expelled it. Value: the receiver's incarnation; 0 if the
+	// host does not report to which incarnations links lead. Seq: 1 if the receiver is expelled from All.
 	Told
 )
 
@@ -57,7 +57,7 @@ const (
 	Expelled
 )
 
-// What a process is expelled from.
+// The services from which a process is expelled.
 const (
 	Views uint64 = 1 + iota // services that tolerate no liars
 	All                     // all services, including those that tolerate liars

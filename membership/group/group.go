@@ -1,24 +1,24 @@
-// Package group implements agreed views: the processes agree on the members of each view, and with each new
-// view on what was delivered in the old one.
+// Package group implements agreed views: the processes agree on the members of each view. With each new view
+// they also agree on the deliveries in the old view.
 //
 // The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a
 // view must agree on its members. All processes that install two consecutive views must have delivered the
-// same messages in between (view synchrony). These must include what any excluded or crashed process has
-// delivered.
+// same messages in between (view synchrony). These must include all messages that any excluded or crashed
+// process has delivered.
 //
 // The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages,
 // but must not reorder or double them. Safety holds however long messages take. View changes make progress
-// while more than half of all n processes are up, connected, eventually not suspected, and have all their
-// durable state. No view has fewer members than that. A process that lost its disk, or that restarted in
+// while more than half of all n processes are up, connected, and eventually not suspected, and have all their
+// durable state. Every view has more than n/2 members. A process that lost its disk, or that restarted in
 // memory mode, counts again after a view has admitted it. Nothing is promised about Byzantine processes.
 //
-// There are two main ideas. First, a member answers a view change once, with a frozen report of what it
-// holds: from that step on it acknowledges and delivers nothing in this view. The members of the next
-// view are the processes that reported, and the processes that have caught up with one of these. The
-// union of the reports is the cut: the messages that every process delivers before it installs the next
-// view. Second, all n processes vote on the next view, whether they are members or not: the members,
-// the joiners and the cuts of all layers are one value in one instance of agreement/ballot among all n
-// processes.
+// There are two main ideas. First, a member answers a view change once, with a report of the messages that it
+// holds. From that step on the member is frozen: it acknowledges and delivers nothing in this view. The
+// members of the next view are the processes that reported, and the processes that have caught up with one of
+// these. The union of the reports is the cut: the messages that every process delivers before it installs the
+// next view. Second, all n processes vote on the next view, whether they are members or not. They decide on
+// it with one instance of agreement/ballot. One value of the ballot contains the members, the joiners and the
+// cuts of all layers.
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
 //	upon mended(q) while any
@@ -37,61 +37,62 @@
 //	upon INSTALL, j in the view:     what j was given and the view become durable together
 //	upon a restart without a disk:   take a number of a disk that was never used, join
 //
-// Safety. A layer delivers only what all members hold, so the report or the delivered messages of any one
-// member of the view contain all that any process delivered. A process that starts a ballot is such a member,
-// so every proposed value has such a cut. Any two majorities of all share a process. It votes once in each
-// ballot, and only votes from the disk that the view counts are valid: so there is one next view. A process
-// votes on the end of view v only if it knows how v came about, so no majority can forget a view that another
-// one made. The disk of a process changes in the same decision that admits the process. Its votes on that
-// decision and all earlier ones are void, and it has given none on later ones: it had not started when that
-// decision was proposed.
+// Safety. A layer delivers only messages that all members hold. So each member of the view has reported or
+// delivered every message that any process delivered. A process that starts a ballot is such a member, so the
+// cut in every proposed value contains all these messages. Any two majorities of all processes share a
+// process, which votes once in each ballot. Only votes from the disk that the view counts are valid. So there
+// is one next view. A process votes on the end of view v only if it knows the decision that made v, so no
+// majority can forget a view that another majority made. The decision that admits a process also changes the
+// disk that counts for it. Votes of the process on that decision and on earlier decisions are void. It gave
+// no votes on later decisions, because it had not started when that decision was proposed.
 //
-// Progress. All members of a view, which are a majority of all, hold what is acknowledged. So any majority
-// whose disks are intact contains a member of the last view, which can report all that was delivered and help
-// the others to join. There is one exception: a process that was admitted and has not yet received that
-// decision holds nothing. If its sponsor and all others of that view crash while this one message is in
-// flight, views stall until one of them restarts.
+// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged
+// messages. So any majority whose disks are intact contains a member of the last view. This member can report
+// all deliveries, and help the others to join. There is one exception: a process that was admitted and has
+// not yet received that decision holds nothing. If its sponsor and all others of that view crash while this
+// one message is in flight, views stall until one of them restarts.
 //
 // An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
-// [Excluded]. If it rejoins ([Config].Return, or a restart), it votes from then on, asks a member, its
-// sponsor, to admit it as another incarnation, and delivers nothing until it is a member.
+// [Excluded]. It may rejoin ([Config].Return, or a restart). Then it votes again, and asks a member (its
+// sponsor) to admit it as another incarnation. It delivers nothing until it is a member.
 //
 // [New] runs ordered broadcasts, each a [Layer], on the views of one machine.
 //
-// Source: views and view synchrony as in Birman and Joseph (1987). Decisions of a fixed set of processes on
-// which of them serve as in Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009):
-// deliveries need all members, membership changes need a majority of all.
+// Source: views and view synchrony as in Birman and Joseph (1987). A fixed set of processes decides which of
+// them are members, as in Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009):
+// deliveries need all members, membership changes need a majority of all processes.
 //
 // # Decisions
 //
 // A majority of all configured processes decides on views, and no view is smaller than a majority. A process
-// that is in no view votes from its disk; one that lost its disk counts again after a decision has admitted
-// it. Motive: all members of a view, hence a majority of all, hold what is acknowledged, so any majority with
-// its disks can continue, whatever crashed before in whatever order. With majorities of the previous view,
-// five processes shrank to two, and the wrong two could not continue although one of them had everything.
-// Cost: five nodes stall after three have crashed, one after the other, and processes that are in no view
-// must receive every decision.
+// that is in no view votes from its disk. A process that lost its disk counts again after a decision has
+// admitted it. Motive: all members of a view, which are a majority of all processes, hold all acknowledged
+// messages. So any majority with intact disks can continue, whatever the order of earlier crashes. When
+// majorities of the previous view decided, five processes could shrink to two members. After a crash of all,
+// two other processes could not continue, although one of them had all messages. Cost: five nodes stall after
+// three have crashed, one after the other. Processes that are in no view must receive every decision.
 //
-// A joiner delivers only after it has become a member, and then everything at once. Until then it records
-// what its sponsor sends; all that made it a member is one record. Motive: a joiner that crashed, or changed
-// its sponsor, would be somewhere between two members' sequences. Cost: it keeps in memory what is delivered
-// meanwhile, and receives the state again if it crashes.
+// A joiner delivers only after it has become a member, and then everything at once. Until then it keeps all
+// that its sponsor sends, and writes it to the disk in one record when it becomes a member. Motive: otherwise
+// a joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost:
+// the joiner keeps in memory what the members deliver meanwhile, and receives the state again if it crashes.
 //
-// Each start of a process has a greater number, which the host supplies (Step.Life). Motive: a process that
-// lost its disk must not be taken for one of its earlier incarnations, and cannot know their numbers. Cost: a
-// host that loses this number too can break what is promised about a lost disk.
+// Each start of a process has a greater number than its last start. The host supplies the number (Step.Life).
+// Motive: a process that lost its disk must not be taken for one of its earlier incarnations, and cannot know
+// their numbers. Cost: if the host loses this number too, the promises about a lost disk may break.
 //
 // Ordered broadcasts within views are layers of the group, not machines. A group.Layer reports, makes a cut
-// of reports and installs; the group is one machine that contains its layers, its ballot and its monitor.
-// Motive: members, joiners and the cuts of all layers are one decision, and a frozen member must be frozen in
-// all of them in one step. Cost: an interface in addition to Machine, as rounds have.
+// from reports, and installs a view. The group is one machine that contains its layers, its ballot and its
+// monitor. Motive: members, joiners and the cuts of all layers are one decision, and a member must freeze all
+// layers in one step. Cost: layers have an interface of their own in addition to Machine, as protocols in
+// rounds have.
 //
-// No single message ends a view. With four nodes or more, a process learns how a view came about from what it
-// accepted itself, from more than a third of the processes, or from one that says the same in three periods.
-// Proposals need an earlier promise, and are checked: members, incarnations and disks must follow from the
-// previous view. Motive: one broken node made all others give up what they had, and they never recovered.
-// Cost: a process that was away asks twice, and needs 300 ms more if only one other process is left; there is
-// no cost in normal operation. This is no defense against a deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view only if it
+// has accepted the value itself, if more than a third of the processes report the decision, or if one process
+// reports it in three periods. Proposals need an earlier promise, and are checked: members, incarnations and
+// disks must follow from the previous view. Motive: one broken node made all others give up their state, and
+// they never recovered. Cost: a process that was away asks twice, and needs 300 ms more if only one other
+// process is left. There is no cost in normal operation. This does not protect against a deliberate attack.
 package group
 
 import (
@@ -106,8 +107,8 @@ import (
 	"parley/membership/detector"
 )
 
-// The messages. The envelope's epoch is the number of the sender's view; in messages of the ballot it is the
-// number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
+// The messages. Env.Epoch of a message is the number of the sender's view. In messages of the ballot it is
+// the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
@@ -122,7 +123,7 @@ const (
 	Snapshot
 	// Ready reports to the sponsor that the snapshot has arrived. Seq: the incarnation.
 	Ready
-	// Forward is a delivery of the sponsor that is addressed to the joiner too. Origin: the sender. Seq: the
+	// Forward is a delivery of the sponsor that is also addressed to the joiner. Origin: the sender. Seq: the
 	// position in the joiner's sequence, which continues from the position of the snapshot. Value: the
 	// incarnation. Body: the payload.
 	Forward
@@ -138,13 +139,13 @@ const (
 	Leave parley.Kind = parley.Local + 0x20 + iota
 	// State answers SnapshotWanted. Seq: the position that the state stands for. Body: the state.
 	State
-	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin does not
-	// rejoin by itself then, unless it has restarted since it entered the present view.
+	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin then does
+	// not rejoin by itself. But it does rejoin if it has restarted since it entered the present view.
 	Exclude
 )
 
-// What a group indicates, in addition to parley.Suspect and parley.View. A view's Seq is its number, its Body
-// its members (see parley.ReadSet), and its Value the position after which it begins.
+// The indications of a group, in addition to parley.Suspect and parley.View. A view's Seq is its number, its
+// Body its members (see parley.ReadSet), and its Value the position after which it begins.
 const (
 	// Excluded reports that this process is no longer a member. Value: 1 if it asked to leave, 2 if it was
 	// excluded on request, otherwise 0.
@@ -157,8 +158,8 @@ const (
 	// Expelled reports to members that Origin was removed from the view on request. It is not repeated when the
 	// log is replayed.
 	Expelled
-	// ReplayStarted reports that a restarted process is about to deliver again what its log holds. Seq: the
-	// position after which that begins.
+	// ReplayStarted reports that a restarted process is about to deliver again the messages in its log. Seq:
+	// the position after which these begin.
 	ReplayStarted
 )
 
@@ -166,10 +167,12 @@ const (
 // All times are in ticks.
 type Config struct {
 	N int
-	// M is the number of crashes to tolerate. The default is the most that leave a majority of all processes.
+	// M is the number of crashes to tolerate. The default is the largest number that leaves a majority of all
+	// processes.
 	M int
-	// Liars is how many processes may send wrong contents by accident, as a broken node would, without
-	// permanently stopping the others. With 0, which is right for n <= 3, every message is believed.
+	// Liars is the number of processes that may send wrong contents by accident, as a broken node would,
+	// without stopping the others for good. With 0, which is right for n <= 3, a process believes every
+	// message.
 	Liars int
 	// Initial is the set of members of view 1, more than half of all; by default all.
 	Initial parley.Set
@@ -180,36 +183,37 @@ type Config struct {
 	// round trip.
 	Flush parley.Tick
 	// Wait and Stagger set the retry times of a view change: the member of rank r waits for Wait + r*Stagger,
-	// then twice as long, and so on. By default 5000 and 2000. Wait is also how long an own message may be
-	// undelivered, and how long a member that has reported waits for the next view, before it starts a view
-	// change itself.
+	// then twice as long, and so on. By default 5000 and 2000. A member also starts a view change if one of
+	// its own messages is undelivered for longer than Wait, or if it has reported and gets no new view within
+	// Wait.
 	Wait, Stagger parley.Tick
 	// Admit is how long a joiner waits for a snapshot before it asks another process; by default 4000. First
-	// is how long it waits for the first process that it asks; the wait doubles for each further one, up to
-	// Admit. The default of First is Admit.
+	// is how long it waits for the first process that it asks. The wait doubles for each further process, up
+	// to Admit. The default of First is Admit.
 	Admit, First parley.Tick
 	// Become is how long a joiner with a snapshot waits to become a member, or for the next delivery, before
-	// it asks another process; by default 10 * Admit. It is the cost of a message that a link lost.
+	// it asks another process; by default 10 * Admit. If a link loses a message to the joiner, the joiner
+	// loses this time.
 	Become parley.Tick
-	// Queue is how many requests may wait for the next view, and how many messages of it a joiner keeps; by
-	// default 1024. The group refuses any beyond that.
+	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner
+	// keeps; by default 1024. The group refuses further ones.
 	Queue int
 	// Payload is how many bytes a request to a layer may have; by default 64 KiB. The group refuses larger
-	// ones: the decision that ends a view contains all that is in flight in it, and must still fit in a
-	// message of a link.
+	// requests. The reason is that the decision that ends a view contains all messages in flight, and must
+	// fit into one message of a link.
 	Payload int
 	// State declares that a layer above answers SnapshotWanted. Otherwise joiners receive only the state of
 	// the layers.
 	State bool
 	// Return lets an excluded process join again, as a new incarnation.
 	Return bool
-	// Durable lets a process that crashed resume from its log if it is still a member, and vote from it if it
-	// is not. Its layers must be Durable. After a restart it delivers again, with their positions, what it
-	// delivered since its log was last compacted.
+	// Durable lets a crashed process resume from its log if it is still a member. If it is no longer a
+	// member, it votes from its log. The layers must be Durable. After a restart the process delivers again
+	// all messages that it delivered since its log was last compacted, with the same positions.
 	Durable bool
-	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of them, at
-	// most 8 MiB; 0: none. A process that restarts delivers them again, with their positions, and so does one
-	// that joins, which receives them from its sponsor.
+	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of deliveries,
+	// at most 8 MiB; 0: none. A process that restarts delivers them again, with the same positions. A process
+	// that joins receives them from its sponsor, and delivers them, too.
 	Keep, KeepBytes int
 	// Compact is how many log records the state replaces at once in durable mode; by default 1024.
 	Compact int
@@ -269,7 +273,7 @@ func (c Config) Check() error {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n := c.N
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: as many as leave a majority)")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: the most that leave a majority of the processes)")
 	fs.BoolVar(&c.Return, "return", c.Return, "let an excluded process join again")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n {
@@ -288,7 +292,7 @@ func New(c Config, services ...LayerSpec) parley.Protocol {
 	}
 	return parley.Protocol{
 		Name:       "group",
-		Title:      "agreed views, with the deliveries of each",
+		Title:      "agreed views, and agreement on the deliveries in each view",
 		Paper:      "Birman and Joseph 1987; Lamport 1998",
 		Faults:     parley.CrashFaults,
 		Kinds:      kinds(services),

@@ -15,13 +15,14 @@ type View struct {
 // Majority returns the smallest number of members that is more than half of the view.
 func (v View) Majority() int { return v.Members.Len()/2 + 1 }
 
-// Layer is an ordered broadcast among the members of consecutive views. The group calls it only for a view
-// that this process is in, and while it is not frozen: a member that has reported acknowledges and delivers
-// nothing in this view. What a layer sends goes to the same layer of members of the same view; each link
-// delivers it in the order sent, without gaps or with gaps that are noticed. A layer sends to members, never
-// to parley.All. It delivers with kind Carried, or in the form of problem.RequestTo if the message is for
-// named processes alone, members or not. The group passes that up as Carried, and forwards it to a joiner if
-// it is addressed to it. The group sets Seq of a delivery to its position in this process's sequence.
+// Layer is an ordered broadcast among the members of consecutive views. The group calls it only for a view of
+// which this process is a member, and only while the member is not frozen. A member that has reported is
+// frozen: it acknowledges and delivers nothing in this view. A message of a layer goes to the same layer of
+// members of the same view. Each link delivers these messages in the order in which they were sent, without
+// gaps or with gaps that the layer notices. A layer sends to members, never to parley.All. It delivers with
+// kind Carried. If a message is only for named processes, members or not, it delivers in the form of
+// problem.RequestTo. The group passes such a delivery up as Carried, and forwards it to a joiner if it is
+// addressed to the joiner. The group sets Seq of a delivery to its position in this process's sequence.
 type Layer interface {
 	// Request handles a request from above. While frozen, the group keeps requests for the next view.
 	Request(s *parley.Step, m parley.Msg)
@@ -36,19 +37,20 @@ type Layer interface {
 	Waiting() bool
 	// Report returns what the layer holds for the cut, with bodies.
 	Report() []byte
-	// Cut computes, from the reports of a view in the order of ranks, what all that install the next view
-	// will have delivered before it. It is a pure function: all that know the same reports get the same cut.
+	// Cut computes the cut from the reports of a view, in the order of ranks: the messages that all processes
+	// deliver before they install the next view. It is a pure function, so all processes with the same
+	// reports get the same cut.
 	Cut(reports [][]byte) []byte
 	// Reads reports whether cut is well-formed, so that Install can take it.
 	Reads(cut []byte) bool
-	// Install delivers what the cut has for this member, which may be a joiner, and has not delivered yet,
-	// and begins the next view. A nil cut begins the first view, or that of a process that resumes from its
-	// log.
+	// Install delivers the messages of the cut for this member that it has not delivered yet, and begins the
+	// next view. The member may be a joiner. A nil cut begins the first view, or the view of a process that
+	// resumes from its log.
 	Install(s *parley.Step, cut []byte, next View)
 	// Snapshot returns the state of the layer between two deliveries.
 	Snapshot() []byte
-	// Restore brings the layer of a joiner to the state of a snapshot: it delivers next what follows. It
-	// reports whether the bytes are a snapshot.
+	// Restore brings the layer of a joiner to the state of a snapshot. The layer then continues with the
+	// deliveries after the snapshot. Restore reports whether the bytes are a snapshot.
 	Restore(snapshot []byte) bool
 	// State visits every variable.
 	State(v *parley.Vars)
@@ -56,15 +58,16 @@ type Layer interface {
 
 // Sender is a layer in which a member need not deliver its own messages.
 type Sender interface {
-	// Oldest returns the number of this member's oldest own message that is not finished, counted from 1
-	// among its own, or 0 if there is none. If it stays the same for long, the group asks for a view change.
+	// Oldest returns the number of this member's oldest unfinished message, or 0 if there is none. The
+	// member's own messages are counted from 1. If it stays the same for long, the group asks for a view
+	// change.
 	Oldest() uint64
 }
 
-// Durable is a layer for groups in durable mode. It appends what it holds before it acknowledges it. Its
-// Install delivers what the cut has and whatever the layer itself holds, all in order: after a restart it
-// does not know how much of that it had delivered. What it needs of its own after the state has replaced the
-// records is durable in State; everything else is lost in a restart.
+// Durable is a layer for groups in durable mode. It appends each message to the log before it acknowledges
+// the message. Its Install delivers, in order, the messages of the cut and all messages that the layer holds,
+// because after a restart it does not know which of them it had delivered. Variables that it needs after the
+// state has replaced the log records are durable in State. All other variables are lost in a restart.
 type Durable interface {
 	Layer
 	// Replay applies a record that the layer appended in the present view, and reports whether it was one.

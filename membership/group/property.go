@@ -23,7 +23,8 @@ func Properties() []parley.Property {
 	return []parley.Property{
 		{
 			Name: ViewAgreement, Mode: parley.Always,
-			Says:    "any two processes that install a view of one number install the same members",
+			Says: "if two processes install views with the same number, these views have the same " +
+				"members",
 			Check:   viewAgreement,
 			Vacuous: func(h *parley.History) string { return unchanged(h, 2) },
 		},
@@ -35,17 +36,17 @@ func Properties() []parley.Property {
 		},
 		{
 			Name: ViewSynchrony, Mode: parley.Always,
-			Says: "any two processes that install the same two consecutive views deliver the same messages between " +
-				"them, of the messages to both",
+			Says: "if two processes install the same two consecutive views, they deliver the same messages " +
+				"between these views, apart from messages that are not addressed to both processes",
 			Check:   func(h *parley.History) error { return viewSynchrony(h, false) },
 			Vacuous: asynchronous,
 		},
 	}
 }
 
-// InLives makes integrity, in durable mode, a property of each incarnation by itself, and returns properties.
-// A process that joins counts as another incarnation: its sponsor may have restarted without knowing that it
-// had delivered what it holds, and the joiner continues at the sponsor's position.
+// InLives returns properties. In durable mode it changes integrity into a property of each incarnation by
+// itself. A process that joins counts as another incarnation, because it continues at the position of its
+// sponsor. The sponsor may have restarted, and may not know which of its messages it had delivered before.
 func InLives(c Config, properties []parley.Property) []parley.Property {
 	for i := range properties {
 		p := &properties[i]
@@ -68,13 +69,13 @@ func InLives(c Config, properties []parley.Property) []parley.Property {
 	return properties
 }
 
-// Synchrony returns view synchrony for broadcasts without a common order: the same messages are delivered in
-// between, each process in an order of its own.
+// Synchrony returns view synchrony for broadcasts without a common order: all processes deliver the same
+// messages between two views, but each in its own order.
 func Synchrony() parley.Property {
 	return parley.Property{
 		Name: ViewSynchrony, Mode: parley.Always,
-		Says: "any two processes that install the same two consecutive views deliver the same messages " +
-			"between them, in any order",
+		Says: "if two processes install the same two consecutive views, they deliver the same messages " +
+			"between these views, in any order",
 		Check:   func(h *parley.History) error { return viewSynchrony(h, true) },
 		Vacuous: asynchronous,
 	}

@@ -1,6 +1,6 @@
 // Package watch names silent processes in the synchronous model.
 //
-// Problem: a process that is silent to all or to some processes must be detected and named.
+// Problem: if a process is silent to all or to some processes, the others must detect and name it.
 //
 // Model: synchronous rounds, crash and omission faults.
 //
@@ -12,8 +12,8 @@
 // missing, and a silent process cannot be distinguished from a slow one: see membership/detector, which
 // guesses.
 //
-// Not promised: that correct processes name the same processes, because a process that omits to send to one
-// process may send to another; nor that a named process is faulty, if the process that names it omits to
+// Not promised: that correct processes name the same processes, because a faulty process may omit to send to
+// one process and send to another; and that a named process is faulty, if the process that names it omits to
 // receive.
 package watch
 
@@ -127,7 +127,7 @@ func (p *process) State(v *parley.Vars) {
 var properties = []parley.Property{
 	{
 		Name: Accuracy, Mode: parley.Always,
-		Says: "no correct process names a correct one",
+		Says: "no correct process reports that a correct process was silent",
 		Check: func(h *parley.History) error {
 			for i := range h.Indications {
 				d := &h.Indications[i]
@@ -140,7 +140,7 @@ var properties = []parley.Property{
 	},
 	{
 		Name: Named, Mode: parley.Sometimes,
-		Says: "a silent process is named",
+		Says: "some process is reported as silent",
 		Check: func(h *parley.History) error {
 			if !slices.ContainsFunc(h.Indications, func(i parley.ExternalEvent) bool { return i.Msg.Kind == parley.Suspect }) {
 				return errors.New("nobody was named")

@@ -1,5 +1,6 @@
-// Package bank is the lecture's bank account as a replicated state machine: two replicas that apply a deposit
-// of 150 dollars and 8 percent of interest in different orders hold 1242 and 1230 dollars.
+// Package bank is the lecture's bank account as a replicated state machine. It shows why replicas need one
+// order: if two replicas apply a deposit of 150 dollars and 8 percent of interest in different orders, one
+// holds 1242 dollars and the other 1230.
 package bank
 
 import (
@@ -89,7 +90,7 @@ func (a *Account) String() string {
 // Snapshot returns the state.
 func (a *Account) Snapshot() []byte { return binary.AppendVarint(nil, a.cents) }
 
-// Restore replaces the state with a snapshot, and returns whether b is one.
+// Restore replaces the state with a snapshot, and reports whether b is a snapshot.
 func (a *Account) Restore(b []byte) bool {
 	cents, n := binary.Varint(b)
 	if n <= 0 || cents < 0 || cents > most || !bytes.Equal(binary.AppendVarint(nil, cents), b) {

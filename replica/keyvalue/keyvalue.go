@@ -2,8 +2,8 @@
 // reads or changes one key. It is atomic: no other command runs between its read and its write.
 //
 // Every change of a key gives it the next version, from 1. A key that is deleted and created again continues
-// with its last version. So a client that knows a version can tell whether the key has changed since, and a
-// version may serve as a fencing token.
+// with its last version. So a client that knows a version can detect whether the key has changed since then,
+// and a version may serve as a fencing token.
 package keyvalue
 
 import (
@@ -65,7 +65,7 @@ func (s Status) Err() error {
 }
 
 // Answer is the answer to a command: the present version of the key, and the value if the client cannot know
-// it. That is so for Get, for Add, and for Swap if the version differs.
+// it: for Get, for Add, and for Swap if the version differs.
 type Answer struct {
 	Status  Status
 	Version uint64
@@ -99,7 +99,7 @@ func command(what op, key []byte, number uint64, value []byte) []byte {
 	return append(b, value...)
 }
 
-// ReadAnswer reads what Apply returned. It returns whether b is an answer.
+// ReadAnswer reads an answer that Apply returned. ok reports whether b is an answer.
 func ReadAnswer(b []byte) (a Answer, ok bool) {
 	if len(b) == 0 {
 		return a, false
@@ -286,7 +286,7 @@ func (t *Table) Snapshot() []byte {
 	return b
 }
 
-// Restore replaces the state with a snapshot, and returns whether b is one. Otherwise the table stays
+// Restore replaces the state with a snapshot, and reports whether b is a snapshot. If not, the table stays
 // unchanged.
 func (t *Table) Restore(b []byte) bool {
 	fresh := Limited(t.most)

@@ -1,5 +1,5 @@
-// Package news is the lecture's network news as a replicated state machine: a
-// response that is read before the article it answers is misread.
+// Package news is the lecture's network news as a replicated state machine. It shows why replicas need causal
+// order: a reader who gets a response before its article misunderstands the response.
 package news
 
 import (
@@ -35,7 +35,7 @@ func (b *Board) Apply(command []byte) []byte {
 // Snapshot returns the state.
 func (b *Board) Snapshot() []byte { return []byte(strings.Join(b.read, " ")) }
 
-// Restore replaces the state with a snapshot, and returns whether the bytes are one.
+// Restore replaces the state with a snapshot, and reports whether the bytes are a snapshot.
 func (b *Board) Restore(snapshot []byte) bool {
 	b.read = strings.Fields(string(snapshot))
 	return strings.Join(b.read, " ") == string(snapshot)

@@ -16,9 +16,10 @@ type Status byte
 const (
 	// Applied: the command was applied now, or earlier, with the same answer.
 	Applied Status = iota + 1
-	// Old: the session has a later command. This one was applied before that one, or never is.
+	// Old: the session has a later command. This command was applied before the later one, or is never
+	// applied.
 	Old
-	// Expired: the session was forgotten. This command was applied before that, or never is.
+	// Expired: the session was forgotten. This command was applied before that, or is never applied.
 	Expired
 )
 

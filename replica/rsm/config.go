@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// Config holds what all replicas know beforehand. It must be identical at all of them.
+// Config configures the replicas. It must be identical at all of them.
 type Config struct {
 	N   int
 	New func() Application
@@ -18,19 +18,21 @@ type Config struct {
 	Setup Setup
 	// Every makes replicas compare their states at every multiple of this position. 0 means never.
 	Every uint64
-	// Beneath returns what the broadcast below promises. Order names those of its properties that together
-	// keep replicas the same: all processes, including those that crash, deliver one sequence without gaps. If
-	// Order holds total order and agreement, which speak only of correct processes, less is promised of a run
-	// with crashes. nil means that nothing is known, so nothing that needs an order is promised.
+	// Beneath returns the promises of the broadcast below. Order names the properties among them that
+	// together keep replicas equal: all processes, including processes that crash, deliver one sequence
+	// without gaps. If Order names total order and agreement, which cover only correct processes, less is
+	// promised for a run with crashes. If Beneath is nil, nothing is known about the broadcast, so nothing
+	// that needs an order is promised.
 	Beneath func(parley.RunConditions) []parley.Promise
 	Order   []string
 	// Transfer states that the layer beneath is a group with Config.State of membership/group. Such a group
-	// asks for a state and gives it to joiners, so a process that rejoins continues where the others are.
-	// Transfer must be set if and only if State is. If State is not set, a replica that joins stops. Over a
-	// layer that is no group, a process would wait forever for a view before it sends its own requests.
+	// asks for a state and gives it to joiners, so a process that rejoins continues at the position of the
+	// others. Set Transfer if State is set, and only then. If State is not set, a replica that joins stops.
+	// If the layer beneath is no group, a process with Transfer waits forever for a view before it sends its
+	// own requests.
 	Transfer bool
-	// Durable states that the group is durable: after a restart it replays what it delivered since its log was
-	// last replaced. Durable needs Transfer.
+	// Durable states that the group is durable: after a restart it repeats the deliveries since its last
+	// checkpoint. Durable needs Transfer.
 	Durable bool
 	// Piece is the largest number of bytes of a state in one message. A joiner fetches a longer state in
 	// pieces; it accepts the hash that more than half of the other members report. 0 means that every joiner
@@ -44,27 +46,28 @@ type Config struct {
 	Retry parley.Tick
 	// Liars is how many processes may accidentally send wrong messages, as a broken process would. If it is
 	// above 0, replicas compare their states at the start of each view, and no replica answers before all
-	// members have reported. A replica whose state is not the chosen one fetches that one. The setup is then
-	// fixed. Liars needs Piece. With 0, a replica that differs from the majority stops.
+	// members have reported. A replica with another state than the chosen one fetches the chosen state. The
+	// setup is then fixed. Liars needs Piece. With 0, a replica that differs from the majority stops.
 	Liars int
 	// Sessions is how many clients are remembered. Each incarnation of a process is one client. If there are
-	// more, the owner with most sessions loses the one that was silent longest. A forgotten client that
-	// repeats its last command has it applied again, unless its session was opened (see [Commands]). 0 means
-	// 65,536.
+	// more, the owner with the most sessions loses the session that was silent longest. If a forgotten client
+	// repeats its last command, the command is applied again. That cannot happen to a client that opened its
+	// session (see [Commands]). 0 means 65,536.
 	Sessions int
 	// Recover makes a panic of the application stop this replica with the reason, instead of a panic of the
 	// machine.
 	Recover bool
-	// Answers is how many bytes of answers are remembered. If there are more, the owner with most bytes loses
-	// the session that was silent longest of those with an answer. 0 means no limit.
+	// Answers is how many bytes of answers are remembered. If there are more, the owner with the most bytes
+	// loses a session: among its sessions with an answer, the session that was silent longest. 0 means no
+	// limit.
 	Answers int
 }
 
 // Setup says which replicas answer, and when. It is part of the replicated state. An ordered command changes
 // it, at the same position everywhere.
 type Setup struct {
-	// Active are the replicas that answer and vote on the state. The others are spares: they apply all
-	// commands and send nothing until they become active.
+	// Active are the replicas that answer and compare their states. The others are spares: they apply all
+	// commands, but send nothing until they become active.
 	Active parley.Set
 	// M is how many of the active replicas may be wrong.
 	M int

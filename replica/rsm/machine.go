@@ -13,20 +13,21 @@ type Application interface {
 	Apply(command []byte) (answer []byte)
 	// Snapshot returns the state.
 	Snapshot() []byte
-	// Restore replaces the state with a snapshot, and returns whether the bytes were one.
+	// Restore replaces the state with a snapshot, and reports whether the bytes are a snapshot.
 	Restore(snapshot []byte) bool
 }
 
 // The kinds of requests and deliveries between a service and the layer above.
 const (
 	// Command is a Request. Value: the client, below 1<<62. Seq: the number of its command, from 1 to 1<<63 -
-	// 1. Body: the command. A command with a number that is not above the client's last one is never applied;
-	// it is answered only if it is the last. See also [parley.Carried], whose client is the process itself.
+	// 1. Body: the command. If the number is not above the client's last number, the command is never
+	//    applied. It is answered only if it is the client's last command. See also [parley.Carried], whose
+	//    client is the process itself.
 	Command = parley.Local + 0x30 + iota
 	// Answer is a delivery. Seq: the position of the command. Value: the client. Origin: the process that got
-	// the request. Body: the answer. Clients from 1<<63 on are processes: the low 16 bits are the process, the
-	// bits between are its incarnation. A process answers its own commands once each, in the order of the
-	// requests. With checked answers, one may overtake another.
+	// the request. Body: the answer. Clients from 1<<63 on are processes: the low 16 bits are the process,
+	// and the bits in between are its incarnation. A process answers each of its own commands once, in the
+	// order of the requests. With checked answers, one answer may overtake another.
 	Answer
 	// Configure is a Request to change the Setup by an ordered command, which has a position and no answer.
 	// Body: the Setup, from [Setup.Append].
@@ -45,8 +46,8 @@ const (
 
 // The indications of a service.
 const (
-	// Diverged indicates that the state of Origin at position Seq is not that of the majority. If Origin is
-	// the process itself, it stops.
+	// Diverged indicates that the state of Origin at position Seq differs from the state of the majority. If
+	// Origin is the process itself, it stops.
 	Diverged = parley.Indication + 0x30 + iota
 	// Differs indicates that the state of Origin at position Seq differs from this process's own, and that no
 	// majority shows which one is wrong.
@@ -55,18 +56,19 @@ const (
 	// Seq: its position. Body: the reason in words.
 	Stopped
 	// Serving indicates, with Value 1, that this replica now carries out requests: it is a member in this
-	// incarnation and has the state, over a durable group on disk. Value 0 ends that. It comes only if states
-	// are fetched in pieces ([Config].Piece), where it may be later than the view. Initially a replica does
-	// not serve.
+	// incarnation and has the state; over a durable group, it has the state on disk. With Value 0 the replica
+	// no longer carries out requests. A replica indicates Serving only if states are fetched in pieces
+	// ([Config].Piece); then it may come later than the view. Initially a replica does not serve.
 	Serving
-	// Parted indicates that the state of Origin, the process itself, at position Seq is not the chosen one, so
-	// it fetches that. The outcome of its unanswered commands is unknown. See [Config].Liars.
+	// Parted indicates that the state of Origin, the process itself, at position Seq is not the chosen state.
+	// The process then fetches the chosen state. The outcome of its unanswered commands is unknown. See
+	// [Config].Liars.
 	Parted
 	// Alike indicates that the process has fetched the chosen state.
 	Alike
-	// Lacks indicates that the state of Origin, the process itself, at position Seq is the chosen one,
-	// although it lacks what was delivered while the process fetched another state: no member of the view has
-	// that. Commands answered in the meantime may be lost.
+	// Lacks indicates that the state of Origin, the process itself, at position Seq is the chosen state,
+	// although it lacks deliveries. These were delivered while the process fetched another state, and no
+	// member of the view has them. Commands answered in the meantime may be lost.
 	Lacks
 )
 

@@ -67,9 +67,9 @@ func (c Config) beneath(a parley.RunConditions, properties ...string) string {
 		i := slices.IndexFunc(promised, func(p parley.Promise) bool { return p.Property == property })
 		switch {
 		case i < 0:
-			return "the broadcast below promises no " + property
+			return "the broadcast below does not promise " + property
 		case !promised[i].Holds:
-			return "the broadcast below: " + promised[i].Because
+			return "the broadcast below does not promise this: " + promised[i].Because
 		}
 	}
 	return ""

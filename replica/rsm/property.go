@@ -28,19 +28,20 @@ func (c Config) properties() []parley.Property {
 		},
 		{
 			Name: OneMachine, Mode: parley.Always,
-			Says: "processes answer as one machine that applies all commands in the order of their positions does; no " +
-				"position answers two commands, and a command that is sent after an answer has a later position",
+			Says: "the processes answer like one machine that applies all commands in the order of their " +
+				"positions; no two commands have the same position; a command that is sent after an answer " +
+				"has a later position than the answer",
 			Check: func(h *parley.History) error { return asOne(h, c) }, Vacuous: unheard,
 		},
 		{
 			Name: Once, Mode: parley.Always,
-			Says:  "no replica applies the same command of a remembered client at two positions",
+			Says:  "while a replica remembers a client, it applies each command of this client at most once",
 			Check: c.once, Vacuous: unheard,
 		},
 		{
 			Name: Completion, Mode: parley.Eventually,
-			Says: "a correct process eventually answers every command that it is asked to apply, except one whose client " +
-				"has sent another command since",
+			Says: "a correct process eventually answers every command that it is asked to apply, unless the " +
+				"client has sent another command since then",
 			Check: complete, Vacuous: unasked,
 		},
 		{

@@ -7,7 +7,8 @@ import (
 	"parley"
 )
 
-// Queue is the most own commands of a process that wait, including the one in flight. More are refused.
+// Queue is the largest number of a process's own commands that wait, including the command in flight. Further
+// commands are refused.
 const Queue = 1024
 
 // session is what is known of a client.

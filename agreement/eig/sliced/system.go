@@ -2,30 +2,28 @@
 // synchronous rounds, oral messages, binary values, and an adversary that acts for the faulty
 // processes. It is the engine for large sweeps; package eig has the machine of one process.
 //
-// The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants.
-// Validity: if the source is correct, every correct lieutenant decides on its value. Agreement:
-// all correct lieutenants decide on the same value. With m faulty processes both hold whenever
-// n > 3m; the engines do not assume that: they take any number of faults, and compute the
-// decisions from the messages.
+// The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants. Validity: if
+// the source is correct, every correct lieutenant decides on its value. Agreement: all correct lieutenants
+// decide on the same value. With m faulty processes both hold whenever n > 3m. The engines do not assume
+// that: they accept any number of faults, and compute the decisions from the messages.
 //
-// The algorithm, as in the two stages of the article. In round 0 the source sends its value; in
-// each round r of 1..m a lieutenant relays every value of round r-1 whose path it is not on, with
-// itself appended to the path, to all lieutenants: to itself too, and to those on the path, but
-// never back to the source. A missing value is the default. Then each lieutenant resolves
-// its tree from the leaves up: the output of a leaf is its input, a node above takes the strict majority
-// of its children's outputs and the default on a tie, and the root's output is the decision.
+// The algorithm, as in the two stages of the article. In round 0 the source sends its value. In each round r
+// of 1..m, a lieutenant relays every value of round r-1 whose path does not contain it, and appends itself to
+// the path. It relays to all lieutenants, also to itself and to the lieutenants on the path, but never to the
+// source. A missing value is the default. Then each lieutenant resolves its tree from the leaves up. The
+// output of a leaf is its input. A node above takes the output of more than half of its children, or the
+// default if there is none. The root's output is the decision.
 //
-// The representation. Only a faulty sender can send different receivers different values, so there
-// is one tree for the whole system instead of one per process, and each node holds a word: bit r is
-// the value that lieutenant r holds there. A correct relay's word is its own bit, repeated; a
-// faulty relay's word comes from the adversary; and a majority is taken for all receivers at once by
-// bit-sliced counters.
+// The representation. Only a faulty sender can send different values to different receivers. So there is one
+// tree for the whole system instead of one per process. Each node of the tree holds a word: bit r is the
+// value that lieutenant r holds there. The word of a correct relay is its own bit, repeated. The word of a
+// faulty relay comes from the adversary. Bit-sliced counters compute the majority for all receivers at once.
 //
 // Two engines give the same decisions:
 //
 //   - [System.Levels] keeps the whole tree and lets every node be inspected. Its memory grows with
 //     the tree.
-//   - [System.DepthFirst] evaluates every node and asks for every lie, in a few KiB per worker.
+//   - [System.DepthFirst] evaluates every node and asks the adversary for every lie, in a few KiB per worker.
 //
 // # Decisions
 //

@@ -45,23 +45,32 @@ const (
 
 // ParticipantServiceClient is a client for the parley.v1.ParticipantService service.
 type ParticipantServiceClient interface {
-	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
-	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. The node then also calls Abort.
+	// Prepare prepares a body. After that, the service must be able to commit or abort the body,
+	// whatever fails. The service votes yes if it has prepared the body. The transaction is aborted
+	// if the service votes no or returns an error. It is also aborted if the service does not answer
+	// within the time in the header `connect-timeout-ms`. In all these cases, the node also calls
+	// Abort.
 	//
-	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
-	// this life of the node; if not, the transaction is finished, and the service changes nothing.
+	// If `again` is true, the service has voted yes to the same request in an earlier life, and the
+	// node has restarted since then. The service must vote yes. If the service knows the transaction,
+	// it must record that the transaction is prepared in the current life. If the service does not
+	// know the transaction, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", everything that was prepared for the node in earlier lives, and was not
-	// requested again in this one, was aborted: the service must abort it. A request with a smaller
-	// life than the largest one seen is too late: the answer must be no.
+	// After a restart, the node first sends requests with `again`, and only then requests without
+	// `again`. So a request without `again` also tells the service which older transactions are
+	// aborted. They are the transactions that the service prepared for this node in an earlier life,
+	// and for which the node has sent no request with `again` in the current life. The service must
+	// abort these transactions too.
+	//
+	// A request without `again` may also arrive too late. If its life is smaller than the largest
+	// life that the service has received from the node, the service must vote no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
-	// finished, and the service changes nothing.
+	// Commit commits a prepared transaction. The node waits 10 s for each answer. The node repeats
+	// the call until the answer is not an error. If the service does not know the transaction, the
+	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. It is retried like Commit.
+	// Abort aborts a prepared transaction. The node repeats the call in the same way as a call of
+	// Commit. If the service does not know the transaction, it changes nothing.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 
@@ -133,23 +142,32 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 
 // ParticipantServiceHandler is an implementation of the parley.v1.ParticipantService service.
 type ParticipantServiceHandler interface {
-	// Prepare prepares a body so that it can still be committed or aborted, whatever fails, and votes
-	// yes if it has. A no aborts the transaction, and so does an error, or no answer within the time
-	// of the header connect-timeout-ms. The node then also calls Abort.
+	// Prepare prepares a body. After that, the service must be able to commit or abort the body,
+	// whatever fails. The service votes yes if it has prepared the body. The transaction is aborted
+	// if the service votes no or returns an error. It is also aborted if the service does not answer
+	// within the time in the header `connect-timeout-ms`. In all these cases, the node also calls
+	// Abort.
 	//
-	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
-	// this life of the node; if not, the transaction is finished, and the service changes nothing.
+	// If `again` is true, the service has voted yes to the same request in an earlier life, and the
+	// node has restarted since then. The service must vote yes. If the service knows the transaction,
+	// it must record that the transaction is prepared in the current life. If the service does not
+	// know the transaction, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", everything that was prepared for the node in earlier lives, and was not
-	// requested again in this one, was aborted: the service must abort it. A request with a smaller
-	// life than the largest one seen is too late: the answer must be no.
+	// After a restart, the node first sends requests with `again`, and only then requests without
+	// `again`. So a request without `again` also tells the service which older transactions are
+	// aborted. They are the transactions that the service prepared for this node in an earlier life,
+	// and for which the node has sent no request with `again` in the current life. The service must
+	// abort these transactions too.
+	//
+	// A request without `again` may also arrive too late. If its life is smaller than the largest
+	// life that the service has received from the node, the service must vote no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node retries until there is an answer that is not an
-	// error, and waits 10 s for each. If the service does not know the transaction, the transaction is
-	// finished, and the service changes nothing.
+	// Commit commits a prepared transaction. The node waits 10 s for each answer. The node repeats
+	// the call until the answer is not an error. If the service does not know the transaction, the
+	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. It is retried like Commit.
+	// Abort aborts a prepared transaction. The node repeats the call in the same way as a call of
+	// Commit. If the service does not know the transaction, it changes nothing.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 

@@ -1,5 +1,6 @@
-// Package participant lets a service in another process on the same computer do a node's part of transactions: it
-// calls a ParticipantService, defined by parley/v1/participant.proto, for package cluster.
+// Package participant calls a service in another process on the same computer, which carries out a node's
+// part of transactions. The file parley/v1/participant.proto defines this ParticipantService. Package cluster
+// uses the calls.
 package participant
 
 import (

@@ -1,4 +1,5 @@
-// Package kerneltest provides a kernel for tests of services: the kernel of a node whose links carry nothing.
+// Package kerneltest provides a kernel for tests of services. It is the kernel of a node whose links carry no
+// messages.
 package kerneltest
 
 import (

@@ -1,12 +1,13 @@
-// Package memory is a network within one process, for tests: connections and packets without sockets, with faults
-// that the test injects.
+// Package memory is a network within one process, for tests. It has connections and packets without sockets,
+// and a test can inject faults.
 //
 // A [Network] has hosts; a [Host] has the methods of net.ListenConfig and net.Dialer. Bytes arrive after the
 // latency of their direction, in the order in which they were sent. Between two hosts, a test can hold one
 // direction (Hold), cut both (Cut), and break the existing connections (Break).
 //
-// All waiting is on a sync.Cond, a channel, or a timer. A network that was made in a bubble of testing/synctest
-// uses the bubble's time: latencies and deadlines are exact, and a test takes only its computing time.
+// All waiting is on a sync.Cond, a channel, or a timer. A network that was made in a bubble of
+// testing/synctest uses the bubble's time: latencies and deadlines are exact, and a test takes only the time
+// for its computations.
 package memory
 
 import (

@@ -1,5 +1,5 @@
-// Package budget ends searches: when their time or their memory is used up, when their context ends, or
-// when they have found enough.
+// Package budget ends a search when its time or memory is used up, when its context ends, or when it has
+// found enough.
 package budget
 
 import (

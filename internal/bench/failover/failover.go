@@ -1,5 +1,5 @@
-// Package failover measures what the failure of one node costs the users of the others: all nodes send at a steady
-// rate, one is killed or paused, and the others report for how long nothing was delivered.
+// Package failover measures how the failure of one node delays the other nodes. All nodes send at a steady
+// rate, one is killed or paused, and the others report for how long they delivered nothing.
 //
 // Every node is a process of its own, so that a kill affects all of it. [Run] is the measuring side, and [Serve] is a
 // node.

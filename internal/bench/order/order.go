@@ -1,9 +1,9 @@
 // Package order times the ordered broadcast of a cluster: all nodes are in one process and connected over loopback
 // under mutual TLS.
 //
-// A phase measures what the compared systems measure: the rate at which the slowest node delivers while senders keep
-// a window of messages in flight, and the time from submitting one message to its delivery at the sender and at the
-// last node.
+// A phase measures the same as the benchmarks of other systems: the rate at which the slowest node delivers
+// while senders keep a window of messages in flight, and the time from submitting one message to its delivery
+// at the sender and at the last node.
 package order
 
 import (

@@ -1,4 +1,5 @@
-// Package form decodes JSON strictly: what the decoder of the standard library tolerates is an error here.
+// Package form decodes JSON strictly: deviations that the standard library's decoder tolerates are errors
+// here.
 package form
 
 import (

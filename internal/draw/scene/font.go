@@ -1,5 +1,7 @@
 package scene
 
+import "parley/internal/draw/prose"
+
 // Font is the font of the text of a role. What lays a picture out needs it as much as what writes it.
 type Font struct {
 	Size       int // in pixels
@@ -29,4 +31,17 @@ var Fonts = map[string]Font{
 	"about":     {Size: 13},
 	"sees-head": {Size: 13, Bold: true},
 	"sees":      {Size: 12, Mono: true},
+}
+
+// Wide returns about how wide a text of a role is, in pixels, and rather too much than too little.
+func Wide(role, text string) int {
+	f := Fonts[role]
+	share := 60 // of the size, in percent, for each character
+	switch {
+	case f.Mono:
+		share = 62
+	case f.Bold:
+		share = 69
+	}
+	return (prose.Width(text)*f.Size*share + 99) / 100
 }

@@ -1,9 +1,10 @@
 // Package term writes runs as text: tables of messages, information trees, decisions,
 // verdicts, and pictures made of characters.
 //
-// Everything is a pure function from data to text: nothing reads a terminal, a clock or the environment, and the same
-// data give the same bytes. The width is a parameter, in columns of a fixed-width font, and no line is wider. What is
-// too big to be shown completely is folded, collapsed or counted, never refused.
+// Everything is a pure function from data to text: nothing reads a terminal, a clock or the environment, and
+// the same data give the same bytes. The width is a parameter, in columns of a fixed-width font, and no line
+// is wider. If something is too big to be shown completely, it is folded, collapsed or counted, never
+// refused.
 package term
 
 import (

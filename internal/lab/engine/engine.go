@@ -14,11 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/internal/input"
+	"parley/internal/lab/traitor"
 )
 
 // Engine answers questions about runs of its protocols. It is safe for concurrent use.
@@ -33,6 +35,9 @@ type Engine struct {
 func New(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
 	return &Engine{protocols: protocols, scenarios: scenarios, version: version}
 }
+
+// mostExploring is the longest duration of a search.
+const mostExploring = 10 * time.Minute
 
 // MaxQuestion is the size of the largest question, in bytes.
 const MaxQuestion = 2 << 20
@@ -57,6 +62,8 @@ type answerer func(ctx context.Context, e *Engine, question []byte, progress fun
 var answerers = map[string]answerer{
 	"about":   ofAll((*Engine).about),
 	"form":    ofAll((*Engine).form),
+	"levels":  ofAll((*Engine).levels),
+	"cost":    ofAll((*Engine).cost),
 	"run":     ofRun((*made).answer),
 	"picture": ofRun((*made).picture),
 	"tables":  ofRun((*made).tables),
@@ -65,6 +72,11 @@ var answerers = map[string]answerer{
 	"state":   ofRun((*made).state),
 	"vote":    ofRun((*made).vote),
 	"export":  ofRun((*made).export),
+	"seat":    ofRun(seat),
+	"search":  search,
+	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
+	"explore": exploring,
+	"pairs":   pairing,
 }
 
 // ofAll makes an answerer from a method that answers at once.
@@ -88,6 +100,39 @@ func ofRun[Q interface{ setting() Setting }](answer func(*made, Q) (any, error))
 		return answer(m, q)
 	})
 }
+
+// seat answers what a faulty process could send.
+func seat(m *made, q struct {
+	aboutRun
+	Of string `json:"of"`
+}) (any, error) {
+	return traitor.Seat(m.Run, q.Of)
+}
+
+// search answers whether faulty processes can break a property.
+func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+	var q struct {
+		aboutRun
+		traitor.Question
+	}
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	m, err := e.of(q.Setting)
+	if err != nil {
+		return nil, err
+	}
+	return traitor.Search(ctx, m.Run, q.Question, progress)
+}
+
+// LevelsAnswer is the answer to "levels": what a traitor can try, in order.
+type LevelsAnswer struct {
+	Levels []traitor.Level `json:"levels"`
+}
+
+func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
 
 // read reads a question, whose fields must be known.
 func read(b []byte, q any) error {

@@ -1,13 +1,16 @@
 package engine_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"parley/catalog"
 	"parley/docs/scenarios"
+	"parley/internal/costs"
 	"parley/internal/lab/engine"
 )
 
@@ -30,6 +33,13 @@ func answers[A any](t *testing.T, e *engine.Engine, question map[string]any) (a 
 		t.Fatal(err)
 	}
 	return a
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 func newEngine() *engine.Engine { return engine.New(catalog.All(), scenarios.Files, "test") }
@@ -80,6 +90,16 @@ func TestGallery(t *testing.T) {
 			if len(run.Rounds) > 0 && len(tables) == 0 {
 				t.Error("rounds without a table")
 			}
+			for _, table := range tables {
+				for i, row := range table.Cells {
+					for j, c := range row {
+						lies := c.Lie && slices.Equal(c.Rows, c.Honest) && c.Total <= 12
+						if lies || c.Honest != nil && (!c.Lie || !table.Senders[j].Faulty) {
+							t.Errorf("%s to %s: %+v", table.Senders[j].Name, table.Receivers[i].Name, c)
+						}
+					}
+				}
+			}
 			story := answers[engine.StoryAnswer](t, e, ask("story", "from", 1, "count", 500)).Lines
 			if len(story) != min(int(events), 500) {
 				t.Errorf("%d lines of %d events", len(story), events)
@@ -96,6 +116,19 @@ func TestGallery(t *testing.T) {
 			again := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"scenario": text}})
 			if again.Report.Trace != run.Report.Trace {
 				t.Errorf("exported as\n%s\ngot trace %s, want %s", text, again.Report.Trace, run.Report.Trace)
+			}
+			// The trace of the run is the same run, with the same states.
+			recorded := map[string]any{"trace": answers[engine.ExportAnswer](t, e, ask("export", "form", "trace")).Text}
+			traced := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": recorded})
+			if traced.Report.Trace != run.Report.Trace {
+				t.Errorf("read from its trace: got %s, want %s", traced.Report.Trace, run.Report.Trace)
+			}
+			for _, at := range []uint64{events / 3, events} {
+				got := e.Answer(t.Context(), must(json.Marshal(map[string]any{"ask": "state", "at": at, "run": recorded})), nil)
+				want := e.Answer(t.Context(), must(json.Marshal(ask("state", "at", at))), nil)
+				if string(got) != string(want) {
+					t.Errorf("states after %d events differ:\n%.2000s\n%.2000s", at, got, want)
+				}
 			}
 			form := answers[engine.FormAnswer](t, e, ask("form"))
 			if form.Error != nil || len(form.Names) != run.Report.N {
@@ -130,5 +163,73 @@ func TestWrongQuestions(t *testing.T) {
 		if a.Error.Flag != c.flag || !strings.Contains(a.Error.Message, c.says) {
 			t.Errorf("%s: %+v", c.question, a.Error)
 		}
+	}
+}
+
+// The measured cost of a run without faults equals the formula, or is at most the formula where it is a bound.
+func TestCost(t *testing.T) {
+	e := newEngine()
+	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
+		a := answers[engine.CostAnswer](t, e, map[string]any{"ask": "cost", "m": 1, "most": 12, "quantity": quantity})
+		rows, err := csv.NewReader(strings.NewReader(a.CSV)).ReadAll()
+		if err != nil || len(rows) != 11 || !strings.HasPrefix(a.SVG, "<svg") {
+			t.Fatalf("%s: %v, %d rows", quantity, err, len(rows))
+		}
+		measured := 0
+		for _, row := range rows[1:] {
+			for i := 1; i < len(row); i += 2 {
+				formula, _ := strconv.Atoi(row[i])
+				count, err := strconv.Atoi(row[i+1])
+				if err != nil {
+					continue
+				}
+				measured++
+				atMost := slices.ContainsFunc(a.Limits, func(l costs.Limits) bool { return l.Name == rows[0][i] && l.AtMost })
+				if count != formula && !(atMost && count < formula) {
+					t.Errorf("%s of %s with n = %s: measured %d, formula %d", quantity, rows[0][i], row[0], count, formula)
+				}
+			}
+		}
+		if (measured == 0) != (quantity == "rounds") {
+			t.Errorf("%s: %d measured", quantity, measured)
+		}
+	}
+}
+
+// A search finds what "parley explore" finds, reports its progress, and its run can be opened.
+func TestExplore(t *testing.T) {
+	e := newEngine()
+	broken := map[string]any{"protocol": "twophase", "flags": map[string]string{"n": "3", "crashes": "1", "property": "non-blocking", "beyond-bound": "true"}}
+	for _, c := range []struct {
+		model   map[string]any
+		outcome string
+	}{
+		{map[string]any{"protocol": "om", "flags": map[string]string{"n": "4", "m": "1", "step": "round"}}, "exhausted"},
+		{map[string]any{"protocol": "om", "flags": map[string]string{
+			"n": "3", "m": "1", "beyond-bound": "true", "step": "round", "faulty": "2",
+		}}, "found"},
+		{broken, "found"},
+	} {
+		model := answers[engine.ModelAnswer](t, e, map[string]any{"ask": "model", "model": c.model})
+		if model.Error != nil || len(model.Words) < 3 || len(model.Fields) < 10 {
+			t.Errorf("%v: %+v", c.model, model)
+		}
+		found := answers[engine.ExploreAnswer](t, e, map[string]any{"ask": "explore", "model": c.model})
+		if found.Outcome != c.outcome || (found.Trace != "") != (c.outcome == "found") || found.States == 0 {
+			t.Errorf("%v: %+v", c.model, found)
+		}
+		if found.Trace == "" {
+			continue
+		}
+		run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"trace": found.Trace}})
+		if run.Report.Events == 0 || len(run.Pictures) == 0 {
+			t.Errorf("%v: %+v", c.model, run)
+		}
+	}
+	pairs := answers[engine.PairsAnswer](t, e, map[string]any{"ask": "pairs", "model": map[string]any{
+		"protocol": "om", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
+	}})
+	if pairs.Outcome != "found" || len(pairs.Pairs) == 0 || !strings.HasPrefix(pairs.SVG, "<svg") {
+		t.Errorf("%+v", pairs)
 	}
 }

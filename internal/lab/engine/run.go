@@ -14,20 +14,30 @@ import (
 	"parley/internal/draw/svg"
 	"parley/internal/form"
 	"parley/internal/input"
+	"parley/internal/lab/traitor"
 	"parley/internal/report"
 	"parley/internal/scenario"
-	"parley/run"
 	"parley/trace"
 )
 
 // made is a run with what is known of it.
 type made struct {
-	form.Setup
-	result *run.Result
-	report *report.Report
-	view   *report.View
-	style  reading.Style
-	events []trace.Event
+	form.Run
+	log      *trace.Log
+	facts    trace.Facts
+	tree     func(parley.ID) parley.Tree // nil: replay the log
+	recorded bool                        // no simulation makes it again
+	report   *report.Report
+	view     *report.View
+	style    reading.Style
+	events   []trace.Event
+}
+
+func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
+	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
+	m.report = report.New(r, log, facts)
+	m.view, err = m.viewOf("")
+	return m, err
 }
 
 // words describes events of the run.
@@ -138,7 +148,7 @@ func (m *made) roundSpans() []RoundSpan {
 		spans = append(spans, RoundSpan{Number: round, First: e.ID})
 	}
 	if len(spans) > 0 {
-		spans[0].First, spans[len(spans)-1].Last = 1, m.result.Log.Len()
+		spans[0].First, spans[len(spans)-1].Last = 1, m.log.Len()
 	}
 	return spans
 }
@@ -168,7 +178,7 @@ func (m *made) picture(q struct {
 }) (any, error) {
 	d := m.view.Drawing(m.events)
 	if q.Of != "" && q.Name == draw.TreePicture {
-		v, err := report.NewView(m.report, m.result.Log, report.Options{Rows: 12, Tree: q.Of}, 0, m.result.Tree)
+		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
@@ -194,10 +204,12 @@ type Cell struct {
 	Total uint64    `json:"total"` // 0: nothing was sent
 	Ink   scene.Ink `json:"ink"`   // the color of the value, if it is a single one
 	Lie   bool      `json:"lie"`
-	Fate  string    `json:"fate,omitempty"` // of a message that did not arrive in time
-	Ref   string    `json:"ref"`
-	Since uint64    `json:"since"` // the event that sent it
-	Until uint64    `json:"until"` // the event of its arrival; 0: none
+	// Honest are the rows that an honest process would send instead of a lie, if they are known.
+	Honest []string `json:"honest,omitempty"`
+	Fate   string   `json:"fate,omitempty"` // of a message that did not arrive in time
+	Ref    string   `json:"ref"`
+	Since  uint64   `json:"since"` // the event that sent it
+	Until  uint64   `json:"until"` // the event of its arrival; 0: none
 }
 
 // TablesAnswer is the answer to "tables": the article's Table 1 for every round of a run.
@@ -211,6 +223,10 @@ func (m *made) tables(_ aboutRun) (any, error) {
 		return a, nil
 	}
 	rounds := m.view.Rounds()
+	honest := make(map[traitor.Sending][]string)
+	if !m.recorded {
+		honest, _ = traitor.Honest(m.Run)
+	}
 	inks := scene.NewPalette(valuesOf(rounds))
 	processes := m.processes()
 	for _, r := range rounds {
@@ -241,6 +257,9 @@ func (m *made) tables(_ aboutRun) (any, error) {
 			for _, id := range s.To {
 				c := at[[2]parley.ID{s.From, id}]
 				c.Rows, c.Total, c.Lie = append(c.Rows, s.Rows...), s.Total, s.Lie
+				if c.Lie {
+					c.Honest = firstRows(honest[traitor.Sending{Round: r.Number, From: s.From, To: id}])
+				}
 				c.Ink, c.Since, c.Until = inks.Of(s.Values.One()), s.Spans[id].Since, s.Spans[id].Until
 				if s.Fate != reading.Arrives {
 					c.Fate = s.Fate.String() + " " + m.Names.Full(id)
@@ -251,6 +270,11 @@ func (m *made) tables(_ aboutRun) (any, error) {
 	}
 	return a, nil
 }
+
+// mostRows is how many rows of a message are shown.
+const mostRows = 12
+
+func firstRows(rows []string) []string { return rows[:min(len(rows), mostRows)] }
 
 func valuesOf(rounds []reading.Round) (values []string) {
 	for _, r := range rounds {
@@ -287,6 +311,26 @@ func (m *made) refOf(e trace.Event) string {
 	return scene.Process(e.At)
 }
 
+func (m *made) vote(q struct {
+	aboutRun
+	Ref string `json:"ref"` // of the node, as in P2/1.5
+}) (any, error) {
+	of, path, err := nodeOf(m.Protocol, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	v, err := m.viewOf(m.Names.Full(of))
+	if err != nil {
+		return nil, err
+	}
+	return voteOf(v, m.Run, of, path), nil
+}
+
+// viewOf returns the view with the information tree of a process.
+func (m *made) viewOf(of string) (*report.View, error) {
+	return report.NewView(m.report, m.log, report.Options{Rows: mostRows, Tree: of}, 0, m.tree)
+}
+
 // ExportAnswer is the answer to "export": a file.
 type ExportAnswer struct {
 	Name string `json:"name"`
@@ -304,7 +348,7 @@ func (m *made) export(q struct {
 		return ExportAnswer{name + ".svg", "image/svg+xml", string(m.view.SVG())}, nil
 	case "trace":
 		var b bytes.Buffer
-		if err := trace.Write(&b, m.Header(m.result.Facts), m.result.Log); err != nil {
+		if err := trace.Write(&b, m.Header(m.facts), m.log); err != nil {
 			return nil, err
 		}
 		return ExportAnswer{name + ".jsonl", "application/jsonl", b.String()}, nil

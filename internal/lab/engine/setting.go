@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -14,16 +15,17 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lists"
-	"parley/internal/report"
 	"parley/run"
+	"parley/trace"
 )
 
-// Setting says which run a question is about: a protocol or a scenario, and flags of "parley run". A flag takes
-// precedence over the same key of the scenario.
+// Setting says which run a question is about: a protocol or a scenario with flags of "parley run", or a trace. A flag
+// takes precedence over the same key of the scenario.
 type Setting struct {
 	Protocol string            `json:"protocol,omitempty"`
 	Scenario string            `json:"scenario,omitempty"` // the text of a file
 	Flags    map[string]string `json:"flags,omitempty"`
+	Trace    string            `json:"trace,omitempty"` // the text of a trace file, which is a run by itself
 }
 
 // file is the name of the scenario in errors, which the page does not show.
@@ -71,6 +73,9 @@ func (e *Engine) filled(s Setting) (*form.Flags, *form.Scenario, error) {
 
 // make makes the run of a setting.
 func (e *Engine) make(s Setting) (*made, error) {
+	if s.Trace != "" {
+		return e.traced(s.Trace)
+	}
 	f, scenario, err := e.filled(s)
 	if err != nil {
 		return nil, err
@@ -82,13 +87,27 @@ func (e *Engine) make(s Setting) (*made, error) {
 	if err != nil {
 		return nil, scenario.About(err)
 	}
-	result, err := setup.Simulate()
+	done, err := setup.Simulate()
 	if err != nil {
 		return nil, err
 	}
-	m := &made{Setup: setup, result: result, events: result.Log.Events, style: setup.Style(0)}
-	m.report = report.New(setup.Run, result.Log, result.Facts)
-	m.view, err = report.NewView(m.report, result.Log, report.Options{Rows: 12}, 0, result.Tree)
+	return newMade(setup.Run, done.Log, done.Facts, done.Tree)
+}
+
+// traced returns the run of a trace file.
+func (e *Engine) traced(text string) (*made, error) {
+	h, log, err := trace.Read(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	r, err := form.Remake(e.protocols, h)
+	if err != nil {
+		return nil, &input.FileError{File: file, Line: 1, Err: err}
+	}
+	m, err := newMade(r, log, h.Facts, nil)
+	if err == nil {
+		m.recorded = true
+	}
 	return m, err
 }
 

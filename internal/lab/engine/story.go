@@ -141,42 +141,17 @@ func (m *made) state(q struct {
 	aboutRun
 	At uint64 `json:"at"` // the number of events that have happened
 }) (any, error) {
-	return StateAnswer{m.stateAt(q.At)}, nil
+	all, err := m.stateAt(q.At)
+	return StateAnswer{all}, err
 }
 
-// stateAt makes the run once more, and reads the variables after the step in which the given number of events is
-// reached.
-func (m *made) stateAt(at uint64) []ProcessState {
-	var before, after [][]parley.Variable
+// stateAt returns the variables after the step in which the given number of events is reached.
+func (m *made) stateAt(at uint64) ([]ProcessState, error) {
+	before, after, err := m.variables(at)
+	if err != nil {
+		return nil, err
+	}
 	down := parley.Set{}
-	log := &trace.Log{Keep: true}
-	opt := m.Options()
-	opt.Log = log
-	read := func(s *sim.Sim) (all [][]parley.Variable) {
-		for id := range parley.ID(m.Protocol.N) {
-			if m.Liars().Has(id) || s.Machine(id) == nil {
-				all = append(all, nil)
-				continue
-			}
-			all = append(all, parley.Show(s.Machine(id), s.Clock(id)))
-		}
-		return all
-	}
-	var last [][]parley.Variable
-	opt.Between = func(s *sim.Sim) {
-		if after != nil {
-			return
-		}
-		now := read(s)
-		if log.Len() >= at {
-			before, after = last, now
-		}
-		last = now
-	}
-	sim.Run(opt)
-	if after == nil {
-		before, after = last, last
-	}
 	for _, e := range m.events[:min(at, uint64(len(m.events)))] {
 		switch e.Op {
 		case trace.Crash:
@@ -191,11 +166,59 @@ func (m *made) stateAt(at uint64) []ProcessState {
 		s := ProcessState{Name: p.Name, Ref: p.Ref, Faulty: m.Liars().Has(id), Down: down.Has(id), Variables: []Variable{}}
 		if !s.Faulty && !s.Down {
 			for _, v := range after[id] {
-				changed := before == nil || !slices.Contains(before[id], v)
+				changed := !slices.Contains(before[id], v)
 				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
 			}
 		}
 		all = append(all, s)
 	}
-	return all
+	return all, nil
+}
+
+// variables returns the variables of each process before and after the step in which the given number of events is
+// reached. It replays the events, or simulates the run once more if its machines draw random values: no trace has them.
+func (m *made) variables(at uint64) (before, after [][]parley.Variable, err error) {
+	again := sim.Replay{
+		Protocol: m.Protocol, Faulty: m.Liars(), Signer: m.Signer(), Clocks: m.Plan.Clocks, Stepped: m.facts.Stepped,
+	}
+	began := min(at, uint64(len(m.events)))
+	for began > 0 && sim.IsEffect(m.events[began-1].Op) {
+		began-- // to the event that began the step
+	}
+	if after, err = again.Variables(m.events, int(at)); err == nil {
+		before, err = again.Variables(m.events, int(max(began, 1)-1))
+	}
+	if err != nil && !m.recorded {
+		before, after = m.simulated(at)
+		err = nil
+	}
+	return before, after, err
+}
+
+// simulated is variables by simulation.
+func (m *made) simulated(at uint64) (before, after [][]parley.Variable) {
+	log := &trace.Log{Keep: true}
+	opt := m.Options()
+	opt.Log = log
+	last := make([][]parley.Variable, m.Protocol.N)
+	opt.Between = func(s *sim.Sim) {
+		if after != nil {
+			return
+		}
+		now := make([][]parley.Variable, m.Protocol.N)
+		for id := range parley.ID(m.Protocol.N) {
+			if !m.Liars().Has(id) {
+				now[id] = parley.Show(s.Machine(id), s.Clock(id))
+			}
+		}
+		if log.Len() >= at {
+			before, after = last, now
+		}
+		last = now
+	}
+	sim.Run(opt)
+	if after == nil {
+		before, after = last, last
+	}
+	return before, after
 }

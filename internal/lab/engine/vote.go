@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/internal/draw/scene"
+	"parley/internal/form"
 	"parley/internal/report"
 )
 
@@ -39,23 +40,13 @@ type Ballot struct {
 	Faulty bool   `json:"faulty"`
 }
 
-func (m *made) vote(q struct {
-	aboutRun
-	Ref string `json:"ref"` // of the node, as in P2/1.5
-}) (any, error) {
-	of, path, err := m.nodeOf(q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	v, err := report.NewView(m.report, m.result.Log, report.Options{Rows: 12, Tree: m.Names.Full(of)}, 0, m.result.Tree)
-	if err != nil {
-		return nil, err
-	}
-	tree := v.Tree()
+// voteOf returns how a node of an information tree was resolved.
+func voteOf(v *report.View, s form.Run, of parley.ID, path []parley.ID) VoteAnswer {
+	tree, style := v.Tree(), v.Style()
 	in, out, children := tree.Node(path)
-	dotted := m.Protocol.N > 9
+	dotted := s.Protocol.N > 9
 	a := VoteAnswer{
-		Of: m.Names.Full(of), Path: m.style.Path(path, dotted), In: printed(in), Out: printed(out),
+		Of: s.Names.Full(of), Path: style.Path(path, dotted), In: printed(in), Out: printed(out),
 		Counts: []Count{}, Ballots: []Ballot{},
 	}
 	for _, child := range children {
@@ -65,9 +56,9 @@ func (m *made) vote(q struct {
 		if childOut == nil {
 			value = printed(childIn)
 		}
-		faulty := v.Style().Faulty.Has(child)
+		faulty := style.Faulty.Has(child)
 		a.Ballots = append(a.Ballots, Ballot{
-			Ref: scene.Node(of, below), Path: m.style.Path(below, dotted), By: m.Names.Full(child), Value: value, Faulty: faulty,
+			Ref: scene.Node(of, below), Path: style.Path(below, dotted), By: s.Names.Full(child), Value: value, Faulty: faulty,
 		})
 		i := slices.IndexFunc(a.Counts, func(c Count) bool { return c.Value == value })
 		if i < 0 {
@@ -79,7 +70,7 @@ func (m *made) vote(q struct {
 	}
 	slices.SortFunc(a.Counts, func(x, y Count) int { return cmp.Compare(x.Value, y.Value) })
 	a.Says = a.words()
-	return a, nil
+	return a
 }
 
 // words puts the vote into words.
@@ -112,22 +103,22 @@ func printed(v []byte) string {
 }
 
 // nodeOf reads the reference of a node.
-func (m *made) nodeOf(ref string) (of parley.ID, path []parley.ID, err error) {
+func nodeOf(p parley.Protocol, ref string) (of parley.ID, path []parley.ID, err error) {
 	who, steps, ok := strings.Cut(ref, "/")
 	wrong := fmt.Errorf("%.40q is no node of an information tree, such as P2/1.5", ref)
-	if !ok || m.Protocol.Tree == nil {
+	if !ok || p.Tree == nil {
 		return 0, nil, wrong
 	}
 	read := func(text string) (parley.ID, bool) {
 		i, err := strconv.Atoi(text)
-		return parley.ID(i - 1), err == nil && i >= 1 && i <= m.Protocol.N
+		return parley.ID(i - 1), err == nil && i >= 1 && i <= p.N
 	}
 	if of, ok = read(strings.TrimPrefix(who, "P")); !ok {
 		return 0, nil, wrong
 	}
 	for step := range strings.SplitSeq(steps, ".") {
 		id, ok := read(step)
-		if !ok || len(path) > m.Protocol.M+2 {
+		if !ok || len(path) > p.M+2 {
 			return 0, nil, wrong
 		}
 		path = append(path, id)

@@ -1,4 +1,4 @@
-package run
+package form_test
 
 import (
 	"testing"
@@ -26,9 +26,9 @@ func FuzzScenario(f *testing.F) {
 		if err != nil {
 			return
 		}
-		flags := newFlags(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
-		if s.Apply(flags.Flags) == nil {
-			_, _ = flags.setup()
+		flags := form.New(p, pflag.NewFlagSet("eig", pflag.ContinueOnError))
+		if s.Apply(flags) == nil {
+			_, _ = flags.Setup()
 		}
 	})
 }

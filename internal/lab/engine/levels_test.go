@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"parley/internal/lab/engine"
+	"parley/internal/lab/traitor"
+)
+
+// The claim of every level is true: what can be won is won by the run that the level names, and by a search where
+// there is one; what cannot be won survives every adversary.
+func TestLevels(t *testing.T) {
+	e := newEngine()
+	for _, l := range answers[engine.LevelsAnswer](t, e, map[string]any{"ask": "levels"}).Levels {
+		t.Run(l.ID, func(t *testing.T) {
+			of := func(more map[string]string) map[string]any {
+				flags := maps.Clone(l.Flags)
+				var seats []string
+				for _, name := range l.Seats {
+					seats = append(seats, strings.TrimPrefix(name, "P")+"=moves:")
+				}
+				if len(seats) > 0 {
+					flags["faulty"] = strings.Join(seats, ",")
+				}
+				maps.Copy(flags, more)
+				return map[string]any{"protocol": l.Protocol, "flags": flags}
+			}
+			broken := func(run map[string]any) bool {
+				for _, v := range answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": run}).Report.Verdicts {
+					if v.Property == l.Property {
+						return v.Broken != ""
+					}
+				}
+				t.Fatalf("there is no property %q", l.Property)
+				return false
+			}
+			if broken(of(nil)) {
+				t.Error("the level is won before it begins")
+			}
+			if l.Can != (l.Wins != nil) || l.Can && !broken(of(l.Wins)) {
+				t.Errorf("can be won: %t, and %v does not", l.Can, l.Wins)
+			}
+			for _, name := range l.Seats {
+				seat := answers[traitor.Menu](t, e, map[string]any{"ask": "seat", "of": name, "run": of(nil)})
+				if len(seat.Turns) == 0 {
+					t.Errorf("%s has no turn", name)
+				}
+			}
+			for _, d := range l.Dials {
+				for _, choice := range d.Choices {
+					broken(of(map[string]string{d.Flag: strings.ReplaceAll(d.Form, "%", choice)}))
+				}
+			}
+			if l.Proof != traitor.Searched {
+				return
+			}
+			found := answers[traitor.Verdict](t, e, map[string]any{
+				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 60,
+			})
+			switch {
+			case !l.Can && (found.Outcome != "exhausted" || found.States == 0):
+				t.Errorf("%+v", found)
+			case l.Can && (found.Property != l.Property || !broken(of(map[string]string{"faulty": found.Flag}))):
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package traitor
+
+// Level is a task for a traitor, with a claim that a test checks: it can be done, or it cannot.
+type Level struct {
+	ID       string            `json:"id"`
+	Title    string            `json:"title"`
+	Task     string            `json:"task"`
+	Flags    map[string]string `json:"flags"` // of the run, without what the traitor chooses
+	Protocol string            `json:"protocol"`
+	Seats    []string          `json:"seats"`    // the processes that the traitor plays, if it chooses messages
+	Dials    []Dial            `json:"dials"`    // what it sets instead
+	Property string            `json:"property"` // to break
+	Can      bool              `json:"can"`      // it can be broken
+	Proof    Proof             `json:"proof"`    // how that is known
+	Wins     map[string]string `json:"wins"`     // flags that break it, if it can be broken
+	Theorem  string            `json:"theorem"`
+}
+
+// Dial is a part of a plan that a traitor sets: a flag with a place for the chosen value.
+type Dial struct {
+	Name    string   `json:"name"`
+	Flag    string   `json:"flag"`
+	Form    string   `json:"form"` // the value of the flag, with % for the choice
+	Choices []string `json:"choices"`
+}
+
+// Proof says how the claim of a level is known.
+type Proof string
+
+// The proofs. Searched claims are checked by the engine itself, which tries everything; a run that wins shows that a
+// level can be won; and what no run of many seeds breaks was not found, which proves nothing.
+const (
+	Searched Proof = "search"
+	Shown    Proof = "run"
+	Stored   Proof = "command" // a search of hours, with its command
+	Sampled  Proof = "seeds"
+)
+
+// Levels are the tasks, in order.
+var Levels = []Level{
+	{
+		ID: "1", Title: "Make P3 disobey a loyal General", Protocol: "om", Property: "validity", Can: true, Proof: Searched,
+		Task:  "You are the lieutenant P2. P1 orders attack, which is 1. Make P3 decide otherwise.",
+		Flags: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"}, Seats: []string{"P2"},
+		Wins:    map[string]string{"faulty": "2=moves:1-3-0-1"},
+		Theorem: "With oral messages three processes cannot tolerate one traitor: n > 3m is necessary.",
+	},
+	{
+		ID: "2", Title: "Divide two lieutenants", Protocol: "om", Property: "agreement", Proof: Searched,
+		Task:  "You are the General. Make P2 and P3 decide differently. Can you?",
+		Flags: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
+		Theorem: "Each of the two loyal lieutenants hears what the other one heard, and both use one default for a tie. " +
+			"So they agree even with n = 3. Only validity breaks.",
+	},
+	{
+		ID: "3a", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
+		Task:  "You are the lieutenant P2, and now there are four. Make a loyal lieutenant disobey.",
+		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P2"},
+		Theorem: "n > 3m: 4 > 3. OM(1) outvotes one traitor, whatever it sends (Lamport, Shostak, Pease 1982).",
+	},
+	{
+		ID: "3b", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
+		Task:  "You are the General of three loyal lieutenants. Make two of them decide differently.",
+		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P1"},
+		Theorem: "n > 3m: 4 > 3. The lieutenants compare what you sent them, and take the majority.",
+	},
+	{
+		ID: "4", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
+		Task:  "You are the lieutenants P2 and P3. Make a loyal lieutenant disobey.",
+		Flags: map[string]string{"n": "6", "m": "2", "beyond-bound": "true"}, Seats: []string{"P2", "P3"},
+		Wins:    map[string]string{"faulty": "2=flip,3=flip"},
+		Theorem: "n > 3m is necessary: 6 > 6 is false. Two traitors who deny every order tie the vote.",
+	},
+	{
+		ID: "6", Title: "One round fewer", Protocol: "eig", Property: "agreement", Can: true, Proof: Searched,
+		Task:  "You are the General of three loyal lieutenants. They stop after m rounds. Make two decide differently.",
+		Flags: map[string]string{"n": "4", "m": "1", "rounds": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
+		Wins:    map[string]string{"faulty": "1=moves:0-2-0-1"},
+		Theorem: "m+1 rounds are necessary (Fischer, Lynch 1982): in one round nobody can compare.",
+	},
+	{
+		ID: "7", Title: "A General who signs two orders", Protocol: "sm", Property: "agreement", Proof: Searched,
+		Task:  "You are the General and the lieutenant P2. You sign both orders. Make P3 and P4 decide differently.",
+		Flags: map[string]string{"n": "4", "m": "2"}, Seats: []string{"P1", "P2"},
+		Theorem: "With signatures n = m+2 processes tolerate m traitors: a process that sees two orders passes both on.",
+	},
+	{
+		ID: "8", Title: "Block a commit with one crash", Protocol: "twophase", Property: "non-blocking", Can: true,
+		Proof: Shown,
+		Task:  "All vote yes. Crash one process at one time so that the others can neither commit nor abort.",
+		Flags: map[string]string{"n": "4", "delay": "400", "values": "yes"},
+		Dials: []Dial{{
+			Name: "crash", Flag: "crashes", Form: "[{process: %}]",
+			Choices: []string{"1, when: 200", "1, when: 790", "1, when: 900", "2, when: 200", "2, when: 790", "3, when: 790"},
+		}},
+		Wins:    map[string]string{"crashes": "[{process: 1, when: 790}]"},
+		Theorem: "Two-phase commit blocks if the coordinator crashes between the votes and its decision.",
+	},
+	{
+		ID: "9", Title: "Cut the network in three-phase commit", Protocol: "threephase", Property: "atomicity", Can: true,
+		Proof: Shown, Task: "All vote yes. Cut the network at one time so that one side commits and the other aborts.",
+		Flags: map[string]string{"n": "4", "delay": "400", "values": "yes"},
+		Dials: []Dial{{
+			Name: "cut", Flag: "partitions", Form: "[{groups: %}]",
+			Choices: []string{
+				"[[1, 2], [3, 4]], since: 400", "[[1, 2], [3, 4]], since: 800", "[[1, 2], [3, 4]], since: 1300",
+				"[[1], [2, 3, 4]], since: 800", "[[1, 2, 3], [4]], since: 1300",
+			},
+		}},
+		Wins:    map[string]string{"partitions": "[{groups: [[1, 2], [3, 4]], since: 800}]"},
+		Theorem: "Three-phase commit does not block after crashes, and it does not tolerate partitions.",
+	},
+}

@@ -1,0 +1,126 @@
+package traitor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/explore"
+	"parley/faulty"
+	"parley/internal/form"
+	"parley/sim"
+)
+
+// Verdict is whether faulty processes can break a property, whatever they send.
+type Verdict struct {
+	Outcome     string `json:"outcome"`            // exhausted, found, budget hit or interrupted
+	States      uint64 `json:"states"`             // visited
+	Adversaries uint64 `json:"adversaries"`        // complete runs, each with other lies; 0: not counted
+	Property    string `json:"property,omitempty"` // that breaks
+	Why         string `json:"why,omitempty"`
+	Flag        string `json:"flag,omitempty"` // the flag faulty with the behaviors that break it
+}
+
+// mostSearch is the longest duration of a search.
+const mostSearch = 10 * time.Minute
+
+// Question is what a search is for.
+type Question struct {
+	Free     []string `json:"free"`     // the processes that send anything
+	Property string   `json:"property"` // empty: all properties
+	Seconds  int      `json:"seconds"`
+}
+
+// Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
+func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) (Verdict, error) {
+	limit := time.Duration(q.Seconds) * time.Second
+	switch {
+	case limit <= 0 || limit > mostSearch:
+		return Verdict{}, fmt.Errorf("a search of %d seconds: allowed are 1 to %.0f", q.Seconds, mostSearch.Seconds())
+	case m.Protocol.Timing != parley.Synchronous || m.Protocol.Lies == nil:
+		return Verdict{}, fmt.Errorf("%s has no rounds in which a process could lie", m.Protocol.Name)
+	case m.Protocol.N > explore.MaxProcesses:
+		return Verdict{}, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N,
+			explore.MaxProcesses)
+	}
+	root := explore.Root{Faulty: maps.Clone(m.Faulty)}
+	for _, name := range q.Free {
+		id, err := m.Names.Parse(name, m.Protocol.N)
+		if err != nil {
+			return Verdict{}, err
+		}
+		root.Faulty[id] = faulty.Any
+	}
+	for _, r := range m.Options().Requests {
+		root.Requests = append(root.Requests, explore.Request{At: r.At, Msg: r.Msg})
+	}
+	o := explore.Options{
+		Protocol: m.Protocol, Roots: []explore.Root{root}, Step: explore.Rounds, Beyond: true, For: limit, Workers: 1,
+		Naming: m.Names.Full, Memory: 1 << 30,
+		Progress: func(p explore.Progress) {
+			if report, err := json.Marshal(p); err == nil && progress != nil {
+				progress(report)
+			}
+		},
+	}
+	if q.Property != "" {
+		o.Only = []string{q.Property}
+	}
+	report, err := explore.Search(ctx, o)
+	if err != nil {
+		return Verdict{}, err
+	}
+	a := Verdict{Outcome: report.Outcome.String(), States: report.States, Adversaries: report.Runs}
+	if len(report.Findings) == 0 {
+		return a, nil
+	}
+	found := report.Findings[0]
+	a.Property, a.Why = found.Property, found.Why
+	a.Flag = movesOf(m, root, &found.Run)
+	return a, nil
+}
+
+// movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
+// more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a
+// process is asked does not depend on the speed of messages.
+func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
+	var answers []int
+	for _, step := range found.Steps {
+		answers = append(answers, step.Choices...)
+	}
+	made := make(map[parley.ID][]faulty.Move)
+	opt := m.Options()
+	opt.Faulty = maps.Clone(root.Faulty)
+	for id, how := range root.Faulty { // order: the iterations are independent
+		if how.Name != faulty.Any.Name {
+			continue
+		}
+		how.Choose = func(_ *parley.Step, t *parley.Turn, k, n int) int {
+			if len(answers) == 0 {
+				return 0
+			}
+			answer := min(answers[0], n-1)
+			if answers = answers[1:]; answer > 0 {
+				move := faulty.Move{Round: faulty.RoundOf(t), To: t.To, Choice: k, Answer: answer}
+				made[id] = append(made[id], move)
+			}
+			return answer
+		}
+		opt.Faulty[id] = how
+	}
+	sim.Run(opt)
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(root.Faulty)) {
+		name := root.Faulty[id].Name
+		if name == faulty.Any.Name {
+			name = faulty.Moves(made[id]...).Name
+		}
+		out = append(out, m.Names.Bare(id)+"="+name)
+	}
+	return strings.Join(out, ",")
+}

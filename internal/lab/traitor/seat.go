@@ -1,0 +1,172 @@
+// Package traitor lets a reader act as a faulty process. It says what the process could send at each turn, and whether
+// anything that it could send breaks a property. The levels of a game use both.
+package traitor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/faulty"
+	"parley/internal/form"
+	"parley/sim"
+)
+
+// Menu is what a faulty process can send, turn by turn, if it makes the moves of its
+// behavior and is honest otherwise.
+type Menu struct {
+	Turns []Turn `json:"turns"` // in the order in which it sends
+}
+
+// Turn is what a faulty process sends to one receiver in one round.
+type Turn struct {
+	Round   int      `json:"round"`
+	To      string   `json:"to"`
+	Honest  string   `json:"honest"` // what an honest process would send
+	Says    string   `json:"says"`   // what it sends
+	Choices []Choose `json:"choices"`
+	// More is the number of choices that are left out, because a turn has too many.
+	More int `json:"more"`
+}
+
+// Choose is one choice of a turn.
+type Choose struct {
+	Choice  int      `json:"choice"`
+	Answer  int      `json:"answer"` // the present one
+	Options []Option `json:"options"`
+}
+
+// Option is one answer to a choice. Options that send the same are one.
+type Option struct {
+	Answer int    `json:"answer"`
+	Move   string `json:"move"` // the behavior's move that gives this answer
+	Says   string `json:"says"` // what it sends that other options do not
+	Honest bool   `json:"honest"`
+	Silent bool   `json:"silent"`
+}
+
+// mostChoices is the largest number of choices of a turn that are offered one by one.
+const mostChoices = 40
+
+// Seat makes the run of a process that tries, at each turn, what else it could send.
+func Seat(r form.Run, of string) (Menu, error) {
+	id, err := r.Names.Parse(of, r.Protocol.N)
+	if err != nil {
+		return Menu{}, err
+	}
+	how, lies := r.Faulty[id]
+	switch {
+	case !lies || how.Choose == nil:
+		return Menu{}, fmt.Errorf("%s has no choices: use the behavior \"moves:\"", of)
+	case r.Protocol.Timing != parley.Synchronous || r.Protocol.Lies == nil:
+		return Menu{}, fmt.Errorf("%s has no rounds in which %s could choose", r.Protocol.Name, of)
+	}
+	at := seat{Run: r, id: id, how: how}
+	opt := r.Options()
+	opt.Faulty = maps.Clone(r.Faulty)
+	trying := how
+	trying.Choose, trying.Tell = nil, at.tell
+	opt.Faulty[id] = trying
+	sim.Run(opt)
+	return Menu{append([]Turn{}, at.turns...)}, nil
+}
+
+// seat tries the options of one faulty process.
+type seat struct {
+	form.Run
+	id    parley.ID
+	how   faulty.Behavior
+	turns []Turn
+}
+
+// tell is the process's turn: it records the options, and sends what the behavior chooses.
+func (p *seat) tell(s *parley.Step, t *parley.Turn) []parley.Outgoing {
+	round := faulty.RoundOf(t)
+	turn := Turn{Round: round, To: p.Names.Full(t.To), Choices: []Choose{}}
+	turn.Honest = said(p.rows(t, t.Honest))
+	chosen, asked := p.lie(s, t, func(k, n int) int { return p.how.Choose(s, t, k, n) })
+	turn.Says = said(p.rows(t, chosen))
+	for k := range asked[:min(len(asked), mostChoices)] {
+		c := Choose{Choice: k, Answer: asked[k].answer}
+		var all [][]string
+		for answer := range asked[k].among {
+			out, _ := p.lie(s, t, func(other, n int) int {
+				if other == k {
+					return answer
+				}
+				return p.how.Choose(s, t, other, n)
+			})
+			rows := p.rows(t, out)
+			if slices.ContainsFunc(all, func(known []string) bool { return slices.Equal(known, rows) }) {
+				continue
+			}
+			all = append(all, rows)
+			c.Options = append(c.Options, Option{
+				Answer: answer, Honest: answer == 0, Silent: answer == asked[k].among-1,
+				Move: faulty.Move{Round: round, To: t.To, Choice: k, Answer: answer}.String(),
+			})
+		}
+		for i := range c.Options {
+			c.Options[i].Says = said(own(all, i))
+		}
+		turn.Choices = append(turn.Choices, c)
+	}
+	turn.More = max(0, len(asked)-mostChoices)
+	p.turns = append(p.turns, turn)
+	return chosen
+}
+
+// choice is what a turn asks for: the number of answers, and the one that it got.
+type choice struct{ among, answer int }
+
+// lie returns what the protocol's lies send if choose answers their choices, and those choices.
+func (p *seat) lie(s *parley.Step, t *parley.Turn, choose func(k, n int) int) ([]parley.Outgoing, []choice) {
+	host := &answering{Host: s.Host, choose: choose}
+	again := *t
+	again.Honest, again.Out = slices.Clone(t.Honest), nil // lies may overwrite both
+	s.Host = host
+	out := p.Protocol.Lies(s, &again)
+	s.Host = host.Host
+	return slices.Clone(out), host.asked
+}
+
+// answering is a host that lets a function answer choices.
+type answering struct {
+	parley.Host
+	choose func(k, n int) int
+	asked  []choice
+}
+
+func (a *answering) Choose(n int) int {
+	answer := a.choose(len(a.asked), n)
+	a.asked = append(a.asked, choice{n, answer})
+	return answer
+}
+
+// rows describes what is sent in a turn.
+func (p *seat) rows(t *parley.Turn, out []parley.Outgoing) (rows []string) {
+	for _, o := range out {
+		e := parley.Env{From: p.id, To: t.To, Path: o.Path, Epoch: o.Epoch}
+		for row := range p.Protocol.Explain(e, o.Msg, p.Names.Bare) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// own returns the rows of one option that some other option does not have.
+func own(all [][]string, i int) []string {
+	return slices.DeleteFunc(slices.Clone(all[i]), func(row string) bool {
+		return !slices.ContainsFunc(all, func(rows []string) bool { return !slices.Contains(rows, row) })
+	})
+}
+
+// said joins rows.
+func said(rows []string) string {
+	if len(rows) == 0 {
+		return "nothing"
+	}
+	return strings.Join(rows, " ")
+}
