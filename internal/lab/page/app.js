@@ -2,7 +2,7 @@
 
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {trouble} from "./engine.js";
-import {about, begin, cursor, events, notice, place, run, selection, title, view} from "./store.js";
+import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
 import {write} from "./link.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
@@ -46,9 +46,7 @@ function Header({current}) {
 /** Returns to the run that was left. */
 async function back(event) {
   event.preventDefault();
-  location.hash = await write({
-    view: "run", place: place.peek(), sel: selection.peek(), at: cursor.peek() === events.peek() ? null : cursor.peek(),
-  });
+  location.hash = await here();
 }
 
 function Keys() {

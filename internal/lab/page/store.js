@@ -141,8 +141,8 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
   }
 }
 
-/** The address of a run, as far as it is known. */
-const here = () => write({
+/** The fragment of the run, the place in it and the selection. */
+export const here = () => write({
   view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
@@ -152,15 +152,12 @@ export async function link() {
   return location.href.replace(/#.*/s, "") + await here();
 }
 
-let written = "";
-
 /** Puts the place into the address, without a step in the history. */
 const keep = debounced(async () => {
   const {answer, busy} = run.peek();
   if (view.peek() !== "run" || !place.peek() || !answer || busy) return;
   const fragment = await here();
   if (view.peek() !== "run" || location.hash === fragment) return;
-  written = fragment;
   history.replaceState(null, "", fragment);
 }, 400);
 
@@ -171,7 +168,6 @@ effect(() => {
 
 /** Shows what the address says. */
 async function follow() {
-  if (location.hash === written && written) return;
   if (location.hash.startsWith("#token=")) return; // until it has become a cookie
   const got = await read(location.hash);
   if (!about.peek()) return;
@@ -185,6 +181,7 @@ async function follow() {
     batch(() => {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
+      owner.value = got.of;
     });
   } else if (to) {
     editing.value = false;

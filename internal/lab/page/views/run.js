@@ -40,6 +40,8 @@ function Foot() {
       <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
 }
 
+const hint = html`<span class="mute hint">press anything: all views show it</span>`;
+
 export function Run() {
   const {answer, error, busy} = use(run);
   const open = use(editing);
@@ -53,8 +55,8 @@ export function Run() {
     <${Heading}/>
     ${open && !use(place)?.t && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
-      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map(name => html`
-          <${Picture} key=${name} name=${name}/>`)}
+      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
+          <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
         ${answer.owner && html`<${Tree}/>`}</div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
       <div class="area-c"><${Story}/><${State}/></div>
