@@ -43,6 +43,7 @@ export function Pairs({answer}) {
   const label = pairs.map(p => `${p.same_to} cannot tell ${p.cases.join(" and ").toLowerCase()} apart.`).join(" ") + " " + verdict;
   return html`
     ${svg && html`<${Drawing} key=${small} class=${small ? "in-pieces" : ""} svg=${svg} label=${label} prepare=${small ? cut : bare}/>`}
+    ${small && html`<p class="verdict-line">${verdict}</p>`}
     <details class="fold" open=${!svg}><summary>The same in words</summary>
       <div class="cases">${cases.map(c => html`
         <div class="case"><h4>${c.title}</h4><p>${c.about}</p>

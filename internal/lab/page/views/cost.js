@@ -59,7 +59,7 @@ export function Cost() {
         onInput=${typed(name, 999)}/></div>`;
   const csv = () => save(`parley-cost-${answer.of.quantity}-m${answer.of.m}.csv`, new Blob([answer.csv], {type: "text/csv"}));
   return html`
-    <div class="title"><div><h1>What agreement costs</h1>
+    <div class="title far"><div><h1>What agreement costs</h1>
       <p class="mute">A line is the formula of the theorem; a dot is a run without faults that was made and counted.</p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
     <form class="cost-form" onSubmit=${e => e.preventDefault()}>

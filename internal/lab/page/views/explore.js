@@ -110,7 +110,7 @@ export function Explore() {
     before.current = phase;
   }, [phase]);
   return html`
-    <div class="title"><div><h1>Explore every run</h1>
+    <div class="title far"><div><h1>Explore every run</h1>
       <p class="mute">A simulation tries one order of events.
         The explorer tries all of them, with all faults that the model allows.</p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>

@@ -126,7 +126,7 @@ export function Traitor() {
   if (!level) return html`<p class=${classes({boot: true, wrong: all.error})}>${all.error?.message ?? "The levels are coming …"}</p>`;
   const {n, m} = level.flags;
   return html`
-    <div class="title"><div><h1>${level.title}</h1>
+    <div class="title far"><div><h1>${level.title}</h1>
       <p class="mute">level ${levels.peek().indexOf(level) + 1} of ${levels.peek().length} · ${level.protocol}, n = ${n}${m && `, m = ${m}`}
         ${level.seats?.length > 0 && ` · you are ${level.seats.join(" and ")}`}</p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
