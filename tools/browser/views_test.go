@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"parley/catalog"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
 	"parley/internal/lab/traitor"
 )
 
@@ -142,6 +146,32 @@ func TestExploreOpensTheRun(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// A trace file that is dropped on the page opens its run, and a damaged one says which line is wrong.
+func TestDroppedTrace(t *testing.T) {
+	native := engine.New(catalog.All(), scenarios.Files, "test")
+	var trace engine.ExportAnswer
+	answer := native.Answer(t.Context(), []byte(`{"ask":"export","form":"trace","run":{"protocol":"om"}}`), nil)
+	if err := json.Unmarshal(answer, &trace); err != nil || trace.Text == "" {
+		t.Fatalf("%v: %.200s", err, answer)
+	}
+	b := open(t, served(t))
+	b.says(shown)
+	drop := func(text string) {
+		evaluate[bool](b, `(() => {
+			const data = new DataTransfer();
+			data.items.add(new File([`+strconv.Quote(text)+`], "run.jsonl"));
+			dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
+			return true;
+		})()`)
+	}
+	drop(trace.Text)
+	b.says("from the file run.jsonl")
+	b.until(`document.querySelector(".picture svg")`)
+	drop(strings.Replace(trace.Text, `"at":`, `"at";`, 1))
+	b.says("This run cannot be made: line ")
+	b.clean()
 }
 
 // A search that is stopped proves nothing, and says so.

@@ -288,6 +288,11 @@ func TestModel(t *testing.T) {
 			t.Errorf("group %s: %v, want %s in it", group, groups[group], flag)
 		}
 	}
+	for _, f := range a.Fields {
+		if f.Name == "property" && !slices.Contains(f.Allowed, "non-blocking") {
+			t.Errorf("properties: %q", f.Allowed)
+		}
+	}
 	if slices.Contains(groups["protocol"], "indistinguishable") {
 		t.Error("the page would set what another question sets")
 	}

@@ -143,16 +143,27 @@ func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	p, err := input.Protocol(protocols, m.Protocol)
+	if err != nil {
+		return nil, err
+	}
 	a := ModelAnswer{Fields: []Field{}, Words: []string{}}
 	fs.VisitAll(func(g *pflag.Flag) {
 		if slices.Contains(unexplored, g.Name) || g.Name == sought {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(g)
-		a.Fields = append(a.Fields, Field{
+		f := Field{
 			Name: g.Name, Kind: kind, Usage: usage, Default: g.DefValue, Value: g.Value.String(), Allowed: allowed(g),
 			Group: groupOf(g.Name),
-		})
+		}
+		if g.Name == "property" {
+			f.Allowed = []string{""} // all
+			for _, q := range p.Properties {
+				f.Allowed = append(f.Allowed, q.Name)
+			}
+		}
+		a.Fields = append(a.Fields, f)
 	})
 	a.Command = m.command()
 	if _, _, err := m.pairing().search(protocols); err != nil {

@@ -25,8 +25,8 @@ function Presets({current}) {
 const sorted = m => ({protocol: m.protocol, flags: Object.fromEntries(Object.entries(m.flags).sort())});
 
 /** What an empty field stands for, if it is short. A space keeps the field from saying something else. */
-const hint = (f, {n, m}) => f.name === "n" ? String(n || " ") : f.name === "m" ? String(m || " ")
-  : /\(default: /.test(f.usage) && f.default === "0" ? " " : /^[\w.-]{1,9}/.exec(f.default)?.[0] ?? " ";
+const implied = (f, {n, m}) => f.name === "n" ? String(n || " ") : f.name === "m" ? String(m || " ")
+  : /\(default: (?!0\))/.test(f.usage) && f.default === "0" ? " " : /^[\w.-]{1,9}/.exec(f.default)?.[0] ?? " ";
 
 /** Fields that few searches need. */
 function More({title, fields, one, wrong, set}) {
@@ -42,7 +42,10 @@ function More({title, fields, one, wrong, set}) {
 /** The form of the model; fields are those of the last answer, until the next one comes. */
 function Form({answer, failure, busy}) {
   const m = use(model);
-  const wrong = failure?.flag ? {[failure.flag]: capital(failure.message)} : {};
+  // That n and m are beyond the bound is said beside the switch that allows it.
+  const [bound, hint] = failure?.message.split("; --beyond-bound") ?? [];
+  const outside = hint === undefined ? "" : capital(bound);
+  const wrong = failure?.flag && !outside ? {[failure.flag]: capital(failure.message)} : {};
   const edit = (name, text) => {
     const flags = {...m.flags, [name]: text};
     const field = answer.fields.find(f => f.name === name);
@@ -53,7 +56,7 @@ function Form({answer, failure, busy}) {
   const one = f => html`
     <${Labeled} name=${f.name} usage=${f.usage} wrong=${wrong[f.name]}>
       <${Input} field=${{...f, group: /list|mapping/.test(f.kind) && f.name !== "crashes" ? "events" : f.group}} value=${valueOf(f)}
-        wrong=${wrong[f.name]} edit=${edit} placeholder=${hint(f, answer)}/><//>`;
+        wrong=${wrong[f.name]} edit=${edit} placeholder=${implied(f, answer)}/><//>`;
   const main = mainFields.map(name => answer.fields.find(f => f.name === name)).filter(Boolean);
   const beyond = answer.fields.find(f => f.name === "beyond-bound");
   return html`
@@ -64,8 +67,10 @@ function Form({answer, failure, busy}) {
           <${Search} name="protocol" value=${m.protocol} options=${about.peek().protocols} wrong=${wrong.protocol}
             choose=${protocol => { model.value = {protocol, flags: {}}; }}/><//>
         ${main.map(one)}</div>
-      ${beyond && html`<label class="check"><input type="checkbox" checked=${m.flags["beyond-bound"] === "true"}
-        onChange=${e => edit("beyond-bound", e.target.checked ? "true" : "")}/> Beyond the bound, where nothing is promised</label>`}
+      ${beyond && html`<p class=${outside ? "theorem beyond" : "theorem"} role="status">
+        ${outside && html`<span class="sign" aria-hidden="true">✗</span><span>${outside}.</span>`}
+        <label class="check"><input type="checkbox" checked=${m.flags["beyond-bound"] === "true"}
+          onChange=${e => edit("beyond-bound", e.target.checked ? "true" : "")}/> Beyond the bound, where nothing is promised</label></p>`}
       ${failure && !answer.fields.some(f => f.name === failure.flag) && failure.flag !== "protocol" && html`
         <p class="wrong">${capital((failure.flag ? failure.flag + ": " : "") + failure.message)}</p>`}
       ${groups.map(([group, title]) => html`<${More} key=${group} title=${title} one=${one} wrong=${wrong} set=${m.flags}
@@ -82,7 +87,7 @@ function Words({answer, failure}) {
   return html`
     <section class="card in-words" aria-labelledby="in-words">
       <div class="card-head"><h2 id="in-words">What is tried</h2></div>
-      ${failure ? html`<p class="mute">The model is not complete: see the field that is marked.</p>` : html`
+      ${failure ? html`<p class="mute">Nothing yet: what is wrong stands beside the model.</p>` : html`
         <ul class="model-words">${answer.words.map(line => html`<li>${line}</li>`)}</ul>
         ${answer.endless && html`<p class="beyond"><b>It may not end.</b> ${capital(answer.endless)}</p>`}
         <p class="again"><span class="mute">The same in a terminal:</span> <code>${answer.command}</code>
@@ -96,7 +101,11 @@ export function Explore() {
   const got = useAnswer(question, 150);
   const last = useRef(null);
   if (got.answer) last.current = got.answer;
-  const answer = last.current;
+  // A link with a flag that makes no sense still has a form, that of the defaults, in which it is mended.
+  const {protocols} = about.peek();
+  const known = protocols.some(p => p.name === m?.protocol) ? m.protocol : protocols[0].name;
+  const plain = useAnswer(got.error && !last.current ? {ask: "model", model: {protocol: known, flags: {}}} : null);
+  const answer = last.current ?? plain.answer;
   const current = got.question === JSON.stringify(question);
   const failure = current ? got.answer?.error ?? got.error : null;
   // What a search does, and how it ended, comes into view when that changes; not when the view is opened again.
@@ -121,5 +130,5 @@ export function Explore() {
         <div class="ends"><${Words} answer=${answer} failure=${failure}/>
           ${now?.stop && html`<${Counts}/>`}</div>
         ${now && !now.stop && html`<div class="results"><${End}/></div>`}</div>`
-      : html`<p class="boot">${got.error ? capital(got.error.message) : "The model is being made …"}</p>`}`;
+      : html`<p class="boot">The model is being made …</p>`}`;
 }

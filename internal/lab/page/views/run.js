@@ -45,15 +45,16 @@ const hint = html`<span class="mute hint">press anything: all views show it</spa
 export function Run() {
   const {answer, error, busy} = use(run);
   const open = use(editing);
+  const traced = Boolean(use(place)?.t); // a trace cannot be changed
   if (!answer) {
     return html`${error && html`<div class="title"><h1>No run yet</h1></div>
         <p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
       ${!error && html`<p class="boot">The run is being made …</p>`}
-      ${(open || error) && html`<${Form}/>`}`;
+      ${(open || error) && !traced && html`<${Form}/>`}`;
   }
   return html`
     <${Heading}/>
-    ${open && !use(place)?.t && html`<${Form}/>`}
+    ${open && !traced && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
       <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
           <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
