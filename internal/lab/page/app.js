@@ -3,7 +3,7 @@
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {trouble} from "./engine.js";
 import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
-import {write} from "./link.js";
+import "./files.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
 import {whereabouts} from "./parts/transport.js";
@@ -58,7 +58,7 @@ function Keys() {
       <dl class="keys">${list.map(([keys, says]) => html`
         <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
       <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
-        go to the event that sends it. Drop a scenario file on the page to run it.</p>
+        go to the event that sends it. Drop a scenario or a trace on the page to open it.</p>
     </dialog>`;
 }
 
@@ -108,17 +108,6 @@ function App() {
     <main id="main" ref=${main} tabindex="-1">${known ? html`<${shown.view}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
     <${Keys}/><${Spoken}/>`;
 }
-
-// A scenario file that is dropped on the page runs.
-addEventListener("dragover", event => event.preventDefault());
-addEventListener("drop", async event => {
-  event.preventDefault();
-  const file = event.dataTransfer?.files[0];
-  if (!file) return;
-  if (file.size > 1 << 18) return void (notice.value = `${file.name} is too large for a scenario.`);
-  const next = {y: await file.text(), flags: {}};
-  location.hash = await write({view: "run", place: next});
-});
 
 document.addEventListener("click", event => { // a menu closes when something else is pressed
   for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;

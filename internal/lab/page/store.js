@@ -89,9 +89,20 @@ export function goTo(event) {
   });
 }
 
-/** What the engine should run for a place. A text that is not in the gallery is an error. */
-export function settingOf({s, g, y, flags}) {
+/** The traces that were opened from files, by the beginning of their hashes. */
+const traces = new Map();
+
+/** Keeps the text of a trace, and returns its key. */
+export function keepTrace(text, hash) {
+  traces.set(hash.slice(0, 8), text);
+  return hash.slice(0, 8);
+}
+
+/** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
+export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
+  if (t && traces.has(t)) return {trace: traces.get(t)};
+  if (t) throw new Error(`The run of this link is in a trace file, with a hash that begins with ${t}: drop that file on the page.`);
   const text = y ?? card(g)?.text;
   if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
   return {scenario: text, flags};
@@ -191,6 +202,12 @@ async function follow() {
 }
 
 addEventListener("hashchange", follow);
+
+/** Goes to an address of the page, even if it is the same: what it leads to may be there only now. */
+export function visit(fragment) {
+  if (location.hash === fragment) return follow();
+  location.hash = fragment;
+}
 
 /** Loads what there is to see, and then shows what the address says. */
 export async function begin() {
