@@ -45,7 +45,7 @@ async function draw(box, text, signal) {
   box.replaceChildren(svg);
   const {x, y, width, height} = svg.getBBox();
   svg.setAttribute("viewBox", `${x - 8} ${y - 8} ${width + 16} ${Math.min(height + 16, width * 0.6)}`);
-  svg.setAttribute("preserveAspectRatio", "xMidYMin meet");
+  svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
   svg.removeAttribute("width");
   svg.removeAttribute("height");
 }
