@@ -141,7 +141,7 @@ func TestExploreOpensTheRun(t *testing.T) {
 			other := open(t, at)
 			other.says(shown)
 			other.follow(hash)
-			other.says("drop the trace file")
+			other.says("drop that file")
 			other.clean()
 			b.clean()
 		})
@@ -167,10 +167,10 @@ func TestDroppedTrace(t *testing.T) {
 		})()`)
 	}
 	drop(trace.Text)
-	b.says("from the file run.jsonl")
+	b.says("from a trace file")
 	b.until(`document.querySelector(".picture svg")`)
 	drop(strings.Replace(trace.Text, `"at":`, `"at";`, 1))
-	b.says("This run cannot be made: line ")
+	b.says("run.jsonl cannot be opened: line ")
 	b.clean()
 }
 

@@ -3,7 +3,7 @@
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {trouble} from "./engine.js";
 import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
-import {write} from "./link.js";
+import "./files.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
 import {whereabouts} from "./parts/transport.js";
@@ -16,7 +16,6 @@ import {About} from "./views/about.js";
 import {Traitor} from "./views/traitor.js";
 import {Explore} from "./views/explore.js";
 import {Cost} from "./views/cost.js";
-import {keepTrace, largest} from "./traces.js";
 
 /** The views, in the order of the navigation. A view that does not work yet is not among them. */
 const views = [
@@ -64,7 +63,7 @@ function Keys() {
       <dl class="keys">${list.map(([keys, says]) => html`
         <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
       <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
-        go to the event that sends it. Drop a scenario file or a trace file on the page to see its run.</p>
+        go to the event that sends it. Drop a scenario or a trace on the page to open it.</p>
     </dialog>`;
 }
 
@@ -114,22 +113,6 @@ function App() {
     <main id="main" ref=${main} tabindex="-1">${known ? html`<${shown.view}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
     <${Keys}/><${Spoken}/>`;
 }
-
-// A scenario file that is dropped on the page runs, and the run of a trace file is shown.
-addEventListener("dragover", event => event.preventDefault());
-addEventListener("drop", async event => {
-  event.preventDefault();
-  const file = event.dataTransfer?.files[0];
-  if (!file) return;
-  if (file.name.endsWith(".jsonl")) {
-    if (file.size > largest) return void (notice.value = `${file.name} is too large for the lab: use parley trace show.`);
-    const t = keepTrace(await file.text(), `from the file ${file.name}`);
-    return void (location.hash = await write({view: "run", place: {t, flags: {}}}));
-  }
-  if (file.size > 1 << 18) return void (notice.value = `${file.name} is too large for a scenario.`);
-  const next = {y: await file.text(), flags: {}};
-  location.hash = await write({view: "run", place: next});
-});
 
 document.addEventListener("click", event => { // a menu closes when something else is pressed
   for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;

@@ -3,12 +3,12 @@
 //   #/run?s=PROTOCOL&n=7&m=2&f=1:twofaced,5:flip&v=1&seed=42&at=206&sel=P2/1.5&h=3ec91ee9&lab=1
 //
 // s is a protocol, g a scenario of the gallery, and y the text of a scenario: ~ and its deflated bytes in base64url. t is
-// a trace, which is too long for a link: only the tab that opened it has it.
+// the beginning of the hash of a trace, which the reader must have as a file.
 // f stands for the flag "faulty" and v for "values"; all other keys that are not listed here are flags too. h is the
 // beginning of the trace hash. Links are kept for years, so no key ever changes its meaning; lab is the version.
 
 /**
- * Which run it is: a protocol, a scenario of the gallery, the text of a scenario or a trace, and flags of "parley run".
+ * Which run it is: a protocol, a scenario of the gallery, the text of a scenario, or a trace, and flags of "parley run".
  * @typedef {{s?: string, g?: string, y?: string, t?: string, flags: Record<string, string>}} Place
  * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, hash: string,
  *     problem: string}} Link

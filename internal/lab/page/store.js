@@ -90,7 +90,7 @@ export function goTo(event) {
   });
 }
 
-/** What the engine should run for a place. A text that is not in the gallery is an error. */
+/** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
   if (t) return {trace: traceText(t)};
@@ -193,6 +193,12 @@ async function follow() {
 }
 
 addEventListener("hashchange", follow);
+
+/** Goes to an address of the page, even if it is the same: what it leads to may be there only now. */
+export function visit(fragment) {
+  if (location.hash === fragment) return follow();
+  location.hash = fragment;
+}
 
 /** Loads what there is to see, and then shows what the address says. */
 export async function begin() {

@@ -1,19 +1,17 @@
-// Traces that were opened in this tab: runs that a search found, and files that were dropped on the page. A trace is too
-// long for a link, so a link only has a key of it.
+// The traces that were opened in this tab: runs that a search found, and files of the reader. A trace is too long for a
+// link, so a link has the beginning of its hash.
 
 const memory = new Map();
 const prefix = "parley-trace-";
 
-/** The largest trace, in characters: the engine reads it with every question. */
-export const largest = 1_800_000;
-
 /**
  * Keeps a trace and returns its key. The browser keeps it until the tab is closed, if it has room.
  * @param {string} text
+ * @param {string} hash of the trace
  * @param {string} name says where it comes from
  */
-export function keepTrace(text, name) {
-  const key = sum(text);
+export function keepTrace(text, hash, name) {
+  const key = hash.slice(0, 8);
   memory.set(key, {text, name});
   try { sessionStorage.setItem(prefix + key, JSON.stringify({text, name})); } catch { /* it lasts until a reload */ }
   return key;
@@ -31,22 +29,12 @@ function known(key) {
   }
 }
 
-/** Returns the text of a trace. Another tab does not have it. */
+/** Returns the text of a trace. */
 export function traceText(key) {
   const trace = known(key);
   if (trace) return trace.text;
-  throw new Error("This link is about a trace. Only the tab that opened the trace has it: drop the trace file on the page.");
+  throw new Error(`The run of this link is in a trace file, with a hash that begins with ${key}: drop that file on the page.`);
 }
 
 /** Returns where a trace comes from. */
-export const traceName = key => known(key)?.name ?? "a trace";
-
-/** A key that differs for different texts, as far as chance goes. */
-function sum(text) {
-  let a = 0x811c9dc5, b = 0x9747b28c;
-  for (let i = 0; i < text.length; i++) {
-    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193);
-    b = Math.imul(b ^ text.charCodeAt(i), 0x85ebca6b) + i | 0;
-  }
-  return [a, b].map(n => (n >>> 0).toString(16).padStart(8, "0")).join("");
-}
+export const traceName = key => known(key)?.name ?? "from a trace file";

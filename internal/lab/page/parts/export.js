@@ -2,7 +2,7 @@
 
 import {html, use, useState} from "../lib.js";
 import {ask} from "../engine.js";
-import {link, notice, place, run} from "../store.js";
+import {link, notice, run} from "../store.js";
 import {longest} from "../link.js";
 
 /** Copies a text, and says on the button that it did. */
@@ -24,7 +24,6 @@ export function Copy({text, label, done = "Copied"}) {
 
 /** Returns the link, if it is short enough to be sent. */
 export async function shortLink() {
-  if (place.peek()?.t) throw new Error("A trace is too long for a link: export its file, which can be dropped on the page.");
   const text = await link();
   if (text.length > longest) throw new Error("The link would be too long to be sent: export the scenario file instead.");
   return text;

@@ -1,9 +1,8 @@
 // How a search ended. Four ends must never be taken for each other: each has its own sign, its own frame and its own words.
 
 import {capital, classes, count, html, number, use} from "../lib.js";
-import {write} from "../link.js";
+import {openTrace} from "../files.js";
 import {notice} from "../store.js";
-import {keepTrace, largest} from "../traces.js";
 import {model, same, search, stop} from "../searching.js";
 import {Pan} from "./pan.js";
 import {Pairs, toWhom} from "./pairs.js";
@@ -59,11 +58,7 @@ function Properties({list, broken, exhausted}) {
 /** The run that was found, in words, with the way to see it. */
 function Finding({answer}) {
   const [finding] = answer.findings;
-  const show = async () => {
-    if (answer.trace.length > largest) return void (notice.value = "The run is too long for the page.");
-    const t = keepTrace(answer.trace, `found by a search of ${answer.protocol}`);
-    location.hash = await write({view: "run", place: {t, flags: {}}});
-  };
+  const show = () => openTrace(answer.trace, "found by a search").catch(err => { notice.value = err.message; });
   return html`
     <div class="finding">
       <h3>${answer.heading || "The run"}</h3>

@@ -2,6 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {capital, html, remembered, use, useEffect, useRef} from "../lib.js";
+import {openFile} from "../files.js";
 import {about} from "../store.js";
 import {parsed} from "../parts/picture.js";
 
@@ -44,7 +45,7 @@ async function draw(box, text, signal) {
   box.replaceChildren(svg);
   const {x, y, width, height} = svg.getBBox();
   svg.setAttribute("viewBox", `${x - 8} ${y - 8} ${width + 16} ${Math.min(height + 16, width * 0.6)}`);
-  svg.setAttribute("preserveAspectRatio", "xMidYMin meet");
+  svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
   svg.removeAttribute("width");
   svg.removeAttribute("height");
 }
@@ -79,6 +80,8 @@ export function Gallery() {
       <input type="search" placeholder="Search: protocol, fault, lesson …" aria-label="Search the gallery" value=${search.peek()}
         onInput=${e => { search.value = e.target.value; }}/>
       ${switchOf(breaks, "breaks a promise")} ${switchOf(lies, "has faulty processes")}
+      <label class="button file">Open a file …<input type="file" class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
+        onChange=${e => openFile(e.target.files[0])}/></label>
       <output class="mute">${shown.length} of ${gallery.length} runs</output></form>
     ${groups.map(({lesson, cards}) => {
       const about = lessons?.find(l => l.number === lesson);

@@ -25,9 +25,8 @@ function Heading() {
       <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
-          ${` · seed ${report.seed}`}${changed && " · changed"}</p></div>
-      ${where?.t ? html`<p class="tag">${traceName(where.t)}</p>`
-        : html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
+          ${where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
+      ${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
 }
