@@ -85,8 +85,9 @@ function Result({level, kind, answer}) {
 export function Prove({level}) {
   const now = use(job);
   const mine = now?.level === level.id ? now : null;
-  useEffect(() => () => {
-    job.peek()?.stop?.abort();
+  useEffect(() => () => { // it may run when the search of the next level has begun
+    if (job.peek()?.level !== level.id) return;
+    job.peek().stop?.abort();
     job.value = null;
   }, [level.id]);
   const searched = level.proof === "search", running = Boolean(mine?.stop);
