@@ -41,8 +41,8 @@
 // nothing. A process remembers the last problem.MaxLives incarnations of each process.
 //
 // Source: the lecture on broadcast, causal broadcast using FIFO broadcast; prevDlvs is a sequence here. Vector
-// clocks are those of Birman, Schiper and Stephenson (1991), but with a count for each incarnation instead of each
-// process.
+// clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation instead
+// of each process.
 package causal
 
 import (
