@@ -1,5 +1,5 @@
-// Package news is the lecture's network news as a replicated state machine. It shows why replicas need causal
-// order: a reader who gets a response before its article misunderstands the response.
+// Package news implements the lecture's network news as a replicated state machine. It shows why replicas need
+// causal order: a reader who gets a response before the article that it answers misunderstands the response.
 package news
 
 import (
