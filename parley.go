@@ -8,7 +8,8 @@
 // exhaustive explorer and a cluster of real processes.
 //
 // On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. n is
-// the number of processes. m is the number of faulty processes that an algorithm can tolerate.
+// the number of processes. m is the number of faulty processes that an algorithm can tolerate. Comments call two
+// sources the article and the lecture: docs/explanation/sources.md names them.
 package parley
 
 import (

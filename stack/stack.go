@@ -1,6 +1,6 @@
 // Package stack puts protocols on top of each other, as layers. For example, stack.New(diffusion, fifo, causal) is
-// the lecture's tower of broadcasts. The result is again a protocol with one machine per process, so it may be a
-// layer of another stack.
+// the tower of broadcasts of the lecture (docs/explanation/sources.md). The result is again a protocol with one
+// machine per process, so it may be a layer of another stack.
 //
 // The effects of a layer go to different places.
 //

@@ -16,7 +16,7 @@
 // of them. If all correct processes start with v, at least n-m entries are v in every vector. If n > 2m, these are
 // more than half of the entries. Each process has exactly one entry, so a faulty process cannot vote twice.
 //
-// Source: lecture, "The Consensus Problem" and "Relations Among the Agreement
+// Source: the lecture (docs/explanation/sources.md), "The Consensus Problem" and "Relations Among the Agreement
 // Problems", question 2; [Agreement] is question 3.
 package consensus
 

@@ -26,10 +26,10 @@
 // Because every such path has a node on which they agree, they compute the same value for the root.
 //
 // [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the
-// source, and the source keeps a tree. In the article the source receives nothing, and decides on its own value.
-// That is not safe if the source is late without knowing it: then the source counts as one of the m faulty
-// processes, and the lieutenants may decide on another value than the source's value. Use Observed if the source
-// continues to work with the decision.
+// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing,
+// and decides on its own value. That is not safe if the source is late without knowing it: then the source counts
+// as one of the m faulty processes, and the lieutenants may decide on another value than the source's value. Use
+// Observed if the source continues to work with the decision.
 //
 // Source: the article on the Byzantine generals, its first and second stage. The bound is the lecture's, from
 // Lamport, Shostak and Pease (1982).

@@ -16,9 +16,9 @@
 // they enter the same value. If process i is correct, all other correct processes enter its value, because
 // agreement i has validity. Process i enters its own value, too.
 //
-// Source: lecture, "Relations Among the Agreement Problems", question 1, and
-// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the
-// problem is from Pease, Shostak and Lamport (1980).
+// Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1, and
+// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the problem is from Pease, Shostak and
+// Lamport (1980).
 package interactive
 
 import (

@@ -1,5 +1,5 @@
 // Package om implements the Oral Messages algorithm OM(m): Byzantine agreement on the value of one source. It is
-// the recursion of the lecture and of Lamport's paper.
+// the recursion of the lecture (docs/explanation/sources.md) and of Lamport's paper.
 //
 // The problem: there are n processes, and at most m of them are faulty in any way. One process, the source, has a
 // value for all others, its lieutenants. All correct lieutenants must decide on the same value. If the source is

@@ -1,5 +1,6 @@
 // Package phaseking implements the phase king algorithm: consensus with few and short messages. It is not in the
-// lecture or the article. Their agreements with oral messages need messages that grow exponentially with m.
+// article or the lecture (docs/explanation/sources.md). Their agreements with oral messages need messages that grow
+// exponentially with m.
 //
 // The problem: consensus. Every process proposes a value, and all correct processes must decide on the same value.
 // If all correct processes propose v, they must decide on v. Messages are oral (unsigned), and at most m of n

@@ -8,9 +8,9 @@
 // # Decisions
 //
 // Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own
-// decision does not count, as in the article. Validity says whether the lieutenants decide on the value of a
-// correct source. Motive: the worked cases of the article and the lecture use these definitions. Cost: a reader may
-// be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
+// decision does not count, as in the article (docs/explanation/sources.md). Validity says whether the lieutenants
+// decide on the value of a correct source. Motive: the worked cases of the article and the lecture use these
+// definitions. Cost: a reader may be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
 package problem
 
 import (

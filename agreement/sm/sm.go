@@ -1,10 +1,10 @@
 // Package sm implements the algorithm SM(m): Byzantine agreement on the value of one source with signed messages.
 //
-// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source (the
-// lecture's transmitter, process 0), has a value for all others, its lieutenants. All correct lieutenants must
-// decide on the same value. If the source is correct, they must decide on its value. Messages are signed. A faulty
-// process may send and withhold anything, and faulty processes may sign for each other. But no process can forge
-// the signature of a correct process, or change a message that a correct process signed.
+// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source (process
+// 0, called the transmitter in the lecture), has a value for all others, its lieutenants. All correct lieutenants
+// must decide on the same value. If the source is correct, they must decide on its value. Messages are signed. A
+// faulty process may send and withhold anything, and faulty processes may sign for each other. But no process can
+// forge the signature of a correct process, or change a message that a correct process signed.
 //
 // The bound: any m, in m+1 rounds. If n < m+2, at most one process may be correct, and agreement holds trivially.
 //
@@ -21,9 +21,10 @@
 // only one process in the last round. If the source is correct, V contains only its value, because no other value
 // carries its signature.
 //
-// Source: lecture, "Protocol with Signed Messages"; Lamport, Shostak and Pease (1982), section 4. The lecture does
-// not say when a chain is valid, how many rounds are necessary, and what choice is. The answers above are this
-// module's. [RelayTwo], a form in which V has at most two values, is from Dolev and Strong (1983).
+// Source: the lecture (docs/explanation/sources.md), "Protocol with Signed Messages"; Lamport, Shostak and Pease
+// (1982), section 4. The lecture does not say when a chain is valid, how many rounds are necessary, and what choice
+// is. The answers above are this module's. [RelayTwo], a form in which V has at most two values, is from Dolev and
+// Strong (1983).
 package sm
 
 import (

@@ -11,9 +11,10 @@
 // same name must get the same vector of values. It must contain the value of each correct process that requested
 // the name in time.
 //
-// The model: rounds on demand, that is, rounds that begin when a process requests them (see package lockstep).
-// Clocks run at the same rate, and message delays have a bound. Up to M processes are faulty: Byzantine, down or
-// late. A process that restarts, or was disconnected, counts as faulty until it takes part again.
+// The model: rounds on demand, that is, rounds that begin when a process requests them (see package lockstep). In
+// each round, a process sends one frame, which contains all its messages, to every other process. Clocks run at the
+// same rate, and message delays have a bound. Up to M processes are faulty: Byzantine, down or late. A process that
+// restarts, or was disconnected, counts as faulty until it takes part again.
 //
 // The bound: n > 3m, or n >= m+2 with signatures, as for a single agreement. Rejoining needs n >= 2m+2, see package
 // mux.
@@ -43,8 +44,8 @@
 // make the others leave. Motive: a late process counts as faulty, so no theorem covers its decisions. But it
 // continues to follow the protocol, and its clients act on its answers. Cost: one more level of the tree per
 // lieutenant and agreement, and some bytes per slot. While one node is down, another node whose value is late takes
-// part in no agreement for some rounds. A mark at the end of an epoch says how much was delivered from each sender,
-// but not in which order.
+// part in no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how
+// much was delivered from each sender, but not in which order.
 //
 // Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks must run at
 // the same rate: if clocks drift apart by more than 0.3%, a node begins no agreement. But clocks may show different

@@ -14,11 +14,11 @@
 // receiver delivers a message, every message that it still holds, or will receive later, gets a higher final
 // priority. Therefore processes deliver messages in the order of their final priorities.
 //
-// [New] is the lecture's form. Model: any number of processes crash. Messages are asynchronous and not lost, and
-// may be reordered. A detector eventually reports every crash, and never suspects a live process. When a crash is
-// reported, messages of the crashed process may still be in flight. If a sender crashes before it has sent the
-// final priority, the receivers that hold its message undeliverable take over its role. A process that restarts
-// after a crash stays silent.
+// [New] is the form of the lecture (docs/explanation/sources.md). Model: any number of processes crash. Messages
+// are asynchronous and not lost, and may be reordered. A detector eventually reports every crash, and never
+// suspects a live process. When a crash is reported, messages of the crashed process may still be in flight. If a
+// sender crashes before it has sent the final priority, the receivers that hold its message undeliverable take over
+// its role. A process that restarts after a crash stays silent.
 //
 // The promises of [New] cover only correct processes, so this form is not uniform. Suppose that a process delivers
 // a message and crashes, and that no other process knows the message's final priority. Then the others choose

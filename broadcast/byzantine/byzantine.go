@@ -56,8 +56,8 @@
 // case, the order can be reset. A process that is out reports that. When n-m processes have reported it, at least
 // m+1 of the reports are true. Then these processes report that they are ready for a new era, whose number is
 // greater than the number of every era that has begun. The other processes follow when m+1 processes are ready. The
-// new era begins when 2m+1 processes are ready. A member that is not out goes out, too, if m+1 others ask
-// repeatedly and are not admitted.
+// new era begins when 2m+1 processes are ready. If m+1 others ask repeatedly and are not admitted, a member that is
+// not out reports itself as out, too.
 //
 // After a reset no process knows where the old order ended. So in the first slot of the new era each process claims
 // what it has delivered. If the processes agree on the claims of n-m processes, these claims determine the position
@@ -88,8 +88,8 @@
 // late or never.
 //
 // Source: slots of interactive consistency that form an order are from Lamport, Time, Clocks and the state machine
-// approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by the article's
-// algorithm.
+// approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by exponential
+// information gathering (package eig).
 //
 // # Decisions
 //

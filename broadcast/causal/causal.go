@@ -11,15 +11,16 @@
 // process may lie, because a process that piggybacks a message could forge it. The protocol also has the validity
 // and the agreement of the broadcast beneath, uniform or not.
 //
-// Piggyback is the lecture's form, and works on top of FIFO broadcast. A broadcast is a bundle of messages. It
-// contains first the messages that its sender has delivered since its previous broadcast (prevDlvs, its own
-// messages included), complete and in order, and then the new message. A receiver delivers those messages of the
-// bundle that it has not delivered yet. This works because each message that precedes m' is in the bundle of m', in
-// an earlier bundle of the same sender, or in the bundle of a message in one of these. No message ever waits for
-// another message. Bundles are numbered: if the layer beneath is not FIFO, a process notices that, and delivers
-// nothing more from that sender. The cost is length: a bundle grows with the number of messages that its sender has
-// delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its
-// own, it broadcasts them alone. So neither memory nor messages grow without bound.
+// Piggyback is the form of the lecture (docs/explanation/sources.md), and works on top of FIFO broadcast. A
+// broadcast is a bundle of messages. It contains first the messages that its sender has delivered since its
+// previous broadcast (prevDlvs, its own messages included), complete and in order, and then the new message. A
+// receiver delivers those messages of the bundle that it has not delivered yet. This works because each message
+// that precedes m' is in the bundle of m', in an earlier bundle of the same sender, or in the bundle of a message
+// in one of these. No message ever waits for another message. Bundles are numbered: if the layer beneath is not
+// FIFO, a process notices that, and delivers nothing more from that sender. The cost is length: a bundle grows with
+// the number of messages that its sender has delivered since its last broadcast. If a process has delivered
+// Config.Most messages without a broadcast of its own, it broadcasts them alone. So neither memory nor messages
+// grow without bound.
 //
 // Vector clocks work on top of any reliable broadcast. A message carries one count for each incarnation of each
 // process: how many messages of that incarnation its sender had delivered. A receiver holds the message back until

@@ -30,9 +30,8 @@
 // least the number of messages that one sender can have in flight. A process remembers only the last
 // problem.MaxLives incarnations of each process.
 //
-// Source: the lecture on broadcast, reliable broadcast by message diffusion; the
-// uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and
-// Rodrigues (2011), section 3.4.
+// Source: the lecture (docs/explanation/sources.md) on broadcast, reliable broadcast by message diffusion; the
+// uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and Rodrigues (2011), section 3.4.
 package diffusion
 
 import (

@@ -1,5 +1,5 @@
 // Package fifo implements FIFO broadcast on top of any reliable broadcast. The sender numbers its messages, and a
-// receiver keeps a message that arrives early in a bag (the lecture's word for a hold-back queue).
+// receiver keeps a message that arrives early in a bag (a hold-back queue; bag is the lecture's word).
 //
 // The problem: FIFO broadcast is reliable broadcast with one more promise. If a process broadcasts m before m',
 // every correct process that delivers m' has delivered m before.
@@ -28,7 +28,7 @@
 // messages: the numbers of the layer beneath would have gaps, because other messages use them, too. Third, messages
 // with numbers below next[q] are dropped.
 //
-// Source: the lecture on broadcast, FIFO broadcast built on reliable broadcast.
+// Source: the lecture (docs/explanation/sources.md) on broadcast, FIFO broadcast built on reliable broadcast.
 package fifo
 
 import (

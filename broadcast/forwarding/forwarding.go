@@ -27,10 +27,10 @@
 // the whole tree, because a process that stands in must know the tree.
 //
 // A broadcast is complete when each child of the root has acknowledged, or has failed and been replaced. Then no
-// process needs to hold the message any longer. The others learn this in one of the lecture's two ways. By default,
-// each message says up to which number its sender's broadcasts are complete; so the next broadcast reports on the
-// last one. With Config.Notice the root reports the completion in a separate message, which processes pass down the
-// tree.
+// process needs to hold the message any longer. The others learn this in one of two ways, both from the lecture. By
+// default, each message says up to which number its sender's broadcasts are complete; so the next broadcast reports
+// on the last one. With Config.Notice the root reports the completion in a separate message, which processes pass
+// down the tree.
 //
 // In the lecture the root is done when it has sent to all its children. That rule does not tolerate two crashes: if
 // a child crashes before it forwards the message, and the root crashes, too, no process serves the child's subtree.
@@ -43,8 +43,8 @@
 // crash after it has delivered the message; any order; that a restarted process gets what it missed; anything over
 // links that lose messages, because nothing is resent.
 //
-// Source: the lecture, reliable broadcast by message forwarding. This package assumes that step 2 of the lecture
-// acknowledges only after step 3 was acknowledged.
+// Source: the lecture (docs/explanation/sources.md), reliable broadcast by message forwarding. This package assumes
+// that step 2 of the lecture acknowledges only after step 3 was acknowledged.
 package forwarding
 
 import (

@@ -7,8 +7,8 @@
 // Model: one process omits deliveries, or any number of processes crash. Messages arrive in bounded time. The layer
 // beneath is a FIFO broadcast that leaves nothing out. An example is stack.New(diffusion, fifo, guard).
 //
-// Source: the lecture, remarks on broadcasts. First, a message carries what its receiver needs to see whether it is
-// safe to deliver the message. Second, a process that fails stops.
+// Source: the lecture (docs/explanation/sources.md), remarks on broadcasts. First, a message carries what its
+// receiver needs to see whether it is safe to deliver the message. Second, a process that fails stops.
 //
 // Why it works: with FIFO order, one number says which messages of a sender a process has delivered. Every message
 // carries these numbers for all senders. Any two correct processes deliver a message at most Bound apart. The guard

@@ -8,7 +8,7 @@
 // A process that restarts after a crash begins another incarnation. Each incarnation counts as a separate sender:
 // no property orders the broadcasts of a process before a crash and its broadcasts after the crash.
 //
-// Source: the lecture on broadcast, its definitions of reliable, FIFO, causal and
+// Source: the lecture (docs/explanation/sources.md) on broadcast, its definitions of reliable, FIFO, causal and
 // atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).
 package problem
 

@@ -34,10 +34,11 @@
 // come up during the start. After such a start, clocks may be further apart than delta, and no process notices.
 // Shown.Checked says whether delta was measured or only assumed.
 //
-// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and Melliar-Smith, "Synchronizing clocks in the
-// presence of faults" (1985), algorithm CNV. The conditions are from Rushby and von Henke (1993), because the first
-// proof had gaps. Schmuck and Cristian (1990) show that an adjustment may be spread over time without loss of
-// precision. The start by echoed messages is from Srikanth and Toueg (1987).
+// Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization"; Lamport and
+// Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985), algorithm CNV. The conditions are from
+// Rushby and von Henke (1993), because the first proof had gaps. Schmuck and Cristian (1990) show that an
+// adjustment may be spread over time without loss of precision. The start by echoed messages is from Srikanth and
+// Toueg (1987).
 //
 // # Decisions
 //

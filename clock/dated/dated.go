@@ -26,9 +26,9 @@
 //
 // What is not promised: that the date is right. If the wall clocks are wrong, the date may be wrong, too.
 //
-// Source: lecture, "Fault-Tolerant Clock Synchronization" and "Interactive Consistency
-// by Running the Byzantine Agreement Protocol"; the median as in Lamport and
-// Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985).
+// Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization" and "Interactive
+// Consistency by Running the Byzantine Agreement Protocol"; the median as in Lamport and Melliar-Smith,
+// "Synchronizing clocks in the presence of faults" (1985).
 package dated
 
 import (

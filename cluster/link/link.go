@@ -33,10 +33,10 @@
 //
 // There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key
 // links of the configuration file, chooses the form. All forms and their promises are described above; only
-// datagrams are unauthenticated and lossy, for machines that tolerate loss. Motive: the lecture lists the three
-// forms, and they show which promises of its links a machine needs. Cost: a call takes many times as long as a
-// round trip on a stream, and calls carry only a fraction of the frames per second. To compare the three forms,
-// run: go test ./cluster/link -run '^$' -bench Form.
+// datagrams are unauthenticated and lossy, for machines that tolerate loss. Motive: the lecture
+// (docs/explanation/sources.md) lists the three forms, and they show which promises of its links a machine needs.
+// Cost: a call takes many times as long as a round trip on a stream, and calls carry only a fraction of the frames
+// per second. To compare the three forms, run: go test ./cluster/link -run '^$' -bench Form.
 package link
 
 import (

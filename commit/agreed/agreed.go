@@ -16,8 +16,8 @@
 // Why it works: the vectors of correct processes are equal, so their outcomes are equal. In every vector, the entry
 // of a correct process is its vote. If no process is faulty and all vote yes, all entries are yes, so all commit.
 //
-// Source: lecture, "Relations Among the Agreement Problems", question 1; the idea of committing by Byzantine
-// agreement is from Dolev and Strong (1982), "Distributed commit with bounded waiting".
+// Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1; the idea
+// of committing by Byzantine agreement is from Dolev and Strong (1982), "Distributed commit with bounded waiting".
 package agreed
 
 import (

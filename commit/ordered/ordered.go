@@ -20,7 +20,7 @@
 // liar can do only one kind of harm: it can abort a transaction in which it takes part.
 //
 // Source: a state machine on an order that tolerates liars is from Lamport, Using Time Instead of Timeout (1984).
-// Votes in such an order are from the lecture, remarks on atomic commitment.
+// Votes in such an order are from the lecture (docs/explanation/sources.md), remarks on atomic commitment.
 package ordered
 
 import (

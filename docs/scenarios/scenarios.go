@@ -1,5 +1,5 @@
 // Package scenarios embeds the scenario files. There is one file for each table, figure and claim of the article
-// and the lecture.
+// and the lecture (docs/explanation/sources.md).
 package scenarios
 
 import "embed"

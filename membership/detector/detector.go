@@ -37,8 +37,8 @@
 // process that crashes and restarts before its timeout is over. A suspicion does not exclude a process. A layer
 // that acts on suspicions must tolerate wrong suspicions.
 //
-// Source: process failures that are detected by timeouts are from the lecture. Completeness and accuracy, and
-// timeouts that grow, are from Chandra and Toueg (1996).
+// Source: process failures that are detected by timeouts are from the lecture (docs/explanation/sources.md).
+// Completeness and accuracy, and timeouts that grow, are from Chandra and Toueg (1996).
 //
 // # Decisions
 //

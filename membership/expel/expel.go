@@ -27,8 +27,8 @@
 // Not promised: anything about votes of an expelled process, because its votes no longer count; anything about
 // requests that a process received before it crashed.
 //
-// Source: the votes follow the lecture's idea of masking m faults by m+1 equal reports. The protocol is this
-// module's own.
+// Source: the votes follow an idea of the lecture (docs/explanation/sources.md): m+1 equal reports mask m faults.
+// The protocol is this module's own.
 package expel
 
 import "parley"

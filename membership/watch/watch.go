@@ -4,7 +4,8 @@
 //
 // Model: synchronous rounds, crash and omission faults.
 //
-// Source: the lecture, model of processor failures: in the synchronous model, omission can be detected.
+// Source: the lecture (docs/explanation/sources.md), model of processor failures: in the synchronous model,
+// omission can be detected.
 //
 // Why it works: in every round each process sends to every other process, and a message arrives in the round in
 // which it is sent. If process p does not receive q's message, then either q has not sent the message or p has not

@@ -5,11 +5,12 @@
 //
 // Model: the model of the broadcast beneath. An example is stack.New(timestamp, service). If the broadcast delivers
 // one sequence, the replicas are equal at each position. With only FIFO or causal order they diverge if the result
-// of concurrent commands depends on their order, as with the lecture's bank account. Nothing is promised if a
+// of concurrent commands depends on their order, as with the bank account of package bank. Nothing is promised if a
 // client uses the client number of another client.
 //
-// Source: the lecture, the problem of replication: replica consistency and determinism, recovery and reintegration,
-// redundancy. F. B. Schneider, Implementing fault-tolerant services using the state machine approach, 1990.
+// Source: the lecture (docs/explanation/sources.md), the problem of replication: replica consistency and
+// determinism, recovery and reintegration, redundancy. F. B. Schneider, Implementing fault-tolerant services using
+// the state machine approach, 1990.
 //
 // Why it works: the state after k commands is a function of the first k commands, and these are the same
 // everywhere. A client numbers its commands, and the state holds the last number and answer of each client. So a

@@ -7,11 +7,11 @@
 // the same value. With m faulty processes, both properties hold whenever n > 3m. This package also simulates
 // systems with n <= 3m: it accepts any number of faults, and computes the decisions from the messages.
 //
-// The algorithm has the two stages of the article. First stage: in round 0 the source sends its value. Each value
-// has a path, which names the processes that the value has passed through. In each round r from 1 to m, a
-// lieutenant relays every value of round r-1 whose path does not contain the lieutenant, and appends itself to the
-// path. It relays to all lieutenants, itself and those on the path included, but not to the source. A missing value
-// is the default.
+// The algorithm has the two stages of the article (docs/explanation/sources.md). First stage: in round 0 the source
+// sends its value. Each value has a path, which names the processes that the value has passed through. In each
+// round r from 1 to m, a lieutenant relays every value of round r-1 whose path does not contain the lieutenant, and
+// appends itself to the path. It relays to all lieutenants, itself and those on the path included, but not to the
+// source. A missing value is the default.
 //
 // Second stage: each lieutenant resolves its tree of values from the leaves up. The output of a leaf is its input.
 // The output of any other node is the output of more than half of its children, or the default if no output has so
