@@ -48,6 +48,7 @@ cross: ## compile the command for Windows and macOS, and the packages that make 
 	GOOS=windows $(GO) build -o /dev/null ./cmd/parley
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/parley
 	GOOS=js GOARCH=wasm $(GO) build ./run ./catalog ./sim ./explore ./trace ./internal/draw/... ./internal/form ./internal/report
+	GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/labwasm
 
 .PHONY: staticcheck
 staticcheck: ## run staticcheck
@@ -68,6 +69,14 @@ dist-check: ## check what make dist has built: install, run, compare; needs Linu
 	$(GO) -C tools/dist vet ./...
 	$(GO) -C tools/dist test . -count=1 -v -dist ../../dist -targets '$(TARGETS)'
 
+.PHONY: site
+site: ## write the lab as static files into dist/site, which any web server can serve
+	$(GO) run ./internal/lab/site -out dist/site
+
+.PHONY: lab-size
+lab-size: ## demand that the lab's engine for the browser is small
+	$(GO) run ./internal/lab/site -size
+
 .PHONY: storebench
 storebench: ## vet the comparison of logs in tools/storebench; its first build takes a minute
 	$(GO) -C tools/storebench mod tidy -diff
@@ -84,6 +93,12 @@ rename-check: ## rename a copy of the module, and compile it and its tests
 .PHONY: vuln
 vuln: ## run govulncheck, if the database of vulnerabilities can be reached
 	bash .ci/vuln
+
+.PHONY: test-browser
+test-browser: ## test the lab in a browser, served and static; needs Chromium; ONLY selects tests
+	$(GO) -C tools/browser mod tidy -diff
+	$(GO) -C tools/browser vet ./...
+	$(GO) -C tools/browser test ./... -count=1 $(if $(ONLY),-run '$(ONLY)')
 
 .PHONY: race
 race: ## run all tests with the race detector; needs a C compiler

@@ -27,6 +27,7 @@ import (
 	"parley/cli/create"
 	"parley/cli/demo"
 	"parley/cli/explore"
+	"parley/cli/lab"
 	"parley/cli/local"
 	"parley/cli/node"
 	"parley/cli/run"
@@ -124,8 +125,8 @@ func rootCommand(a *console.App) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"protocols", "Run and check protocols:", []*cobra.Command{
-			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a), listCommand(a),
-			boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
+			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a),
+			lab.Command(a, version()), listCommand(a), boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
 		}},
 		{"nodes", "Run a cluster:", []*cobra.Command{
 			local.Command(a), node.Command(a), cert.Command(a), node.Doctor(a), traces.Audit(a),

@@ -16,8 +16,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// Start starts n nodes, named node1 and so on. configure adds to the configuration of each node the
-// services it offers. end closes the nodes, whose data is lost then.
+// Start starts n nodes, named node1 and so on. configure adds the services of a node to the node's
+// configuration. end closes the nodes; their data is then lost.
 func Start(
 	ctx context.Context, n int, configure func(c *cluster.Config),
 ) (nodes []*cluster.Node, end func(), err error) {

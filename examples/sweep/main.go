@@ -49,7 +49,7 @@ func sweep(ctx context.Context, out io.Writer) error {
 	held := report.Properties[problem.Validity].Held
 	fmt.Fprintf(out, "four processes: %d runs, validity held in %d\n", report.Runs, held)
 
-	// Three processes promise nothing. Claim that they do, and see what happens.
+	// With three processes the protocol promises nothing. Promise validity nevertheless, and find the run that breaks it.
 	three := spec(3)
 	three.Protocol.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "we would like it to"}}

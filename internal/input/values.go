@@ -1,19 +1,20 @@
 package input
 
 import (
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// aSet is a closed set of values in a usage.
-var aSet = regexp.MustCompile(`[a-z0-9-]+(\|[a-z0-9-]+)+`)
-
 // Values returns the values that a flag takes, if these are a closed set.
 func Values(f *pflag.Flag) []string {
-	if set := aSet.FindString(f.Usage); set != "" {
-		return strings.Split(set, "|")
+	for _, word := range strings.FieldsFunc(f.Usage, func(r rune) bool {
+		return r != '|' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	}) {
+		if set := strings.Split(word, "|"); len(set) > 1 && !slices.Contains(set, "") {
+			return set
+		}
 	}
 	if kind := f.Value.Type(); strings.Contains(kind, "|") {
 		return strings.Split(kind, "|")

@@ -126,11 +126,16 @@ cli/explore            free    : core explore explore/goal drawing internal/expl
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
+docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/page      free    : catalog
+internal/lab/server    free    : internal/draw/svg internal/lab/engine
+cli/lab                free    : core docs/scenarios internal/lab/* cli/console
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
+cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
 examples/nodes         free    : cluster cluster/cert
 examples/*             free    : core adapters faulty trace protocols hosts examples/nodes
@@ -140,6 +145,7 @@ internal/explorecases         free    : core adapters faulty trace hosts protoco
 internal/mutants       free    : internal/must internal/made
 internal/reference     free    : core trace explore run cluster/nodefile tools internal/exploration catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
+internal/lab/site      free    : internal/draw/svg internal/lab/page internal/lab/server internal/must
 internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue

@@ -61,14 +61,14 @@ func (w *writer) about(s scene.Scene) {
 
 // resolved replaces names by colors.
 func resolved(style string, of func(colour) string) string {
-	return names.ReplaceAllStringFunc(style, func(name string) string {
+	return replaceNames(style, func(name string) string {
 		var i int
-		if n, _ := fmt.Sscanf(name, "$ink%d", &i); n == 1 {
+		if n, _ := fmt.Sscanf(name, "ink%d", &i); n == 1 {
 			return of(inks[i-1].line)
 		}
-		if n, _ := fmt.Sscanf(name, "$fill%d", &i); n == 1 {
+		if n, _ := fmt.Sscanf(name, "fill%d", &i); n == 1 {
 			return of(inks[i-1].fill)
 		}
-		return of(colours[name[1:]])
+		return of(colours[name])
 	})
 }

@@ -121,7 +121,7 @@ func inPage(style string) string {
 		if isExtent(property) {
 			continue
 		}
-		out = append(out, property+":"+names.ReplaceAllString(value, "var(--$1)"))
+		out = append(out, property+":"+replaceNames(value, func(name string) string { return "var(--" + name + ")" }))
 	}
 	return strings.Join(out, ";")
 }

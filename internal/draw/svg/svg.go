@@ -5,7 +5,6 @@ package svg
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -155,21 +154,33 @@ func declarations(style string) func(yield func(property, value string) bool) {
 	}
 }
 
-// names matches the name of a color.
-var names = regexp.MustCompile(`\$([a-z0-9]+)`)
+// replaceNames replaces the names of colors in a style, such as $ink2. Package regexp could do so too, and would make
+// the lab's engine for the browser larger.
+func replaceNames(style string, with func(name string) string) string {
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(style, "$")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		style = strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz0123456789")
+		out.WriteString(with(after[:len(after)-len(style)]))
+	}
+}
 
 // colored replaces the colors of any value by those of one.
 func colored(style string, i scene.Ink) string {
-	return names.ReplaceAllStringFunc(style, func(name string) string {
+	return replaceNames(style, func(name string) string {
 		switch {
-		case name == "$ink" && i > 0, name == "$fill" && i > 0:
-			return fmt.Sprintf("%s%d", name, i)
-		case name == "$ink":
+		case name == "ink" && i > 0, name == "fill" && i > 0:
+			return fmt.Sprintf("$%s%d", name, i)
+		case name == "ink":
 			return "$mixed"
-		case name == "$fill":
+		case name == "fill":
 			return "$plain"
 		}
-		return name
+		return "$" + name
 	})
 }
 

@@ -1,0 +1,178 @@
+// Package lab implements "parley lab". The command serves the lab, a web page that makes runs of protocols and
+// shows them, and opens the page in a browser.
+//
+// # Decisions
+//
+// The browser gets the address of the page from a temporary file that only the user can read, and not as an
+// argument. Motive: the address contains a secret token, and other users of the computer can read the arguments of
+// processes. Cost: some browsers cannot read temporary files, such as browsers that are installed as a snap. They
+// show an error, and the user must open the printed address.
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/cli/console"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
+	"parley/internal/lab/page"
+	"parley/internal/lab/server"
+)
+
+// usual is the default address. Tests change it.
+var usual = "127.0.0.1:7411"
+
+// Command is "parley lab". The page shows the version of the program.
+func Command(a *console.App, version string) *cobra.Command {
+	l := lab{App: a, version: version}
+	var hidden bool
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Explore runs in the browser",
+		Long: "Lab serves a page that makes runs and shows them: messages, states, and what was\n" +
+			"promised. It prints the address of the page, opens the page in a browser, and\n" +
+			"runs until you press Ctrl-C. It changes nothing on the computer.\n\n" +
+			"The address has a token, without which nothing is answered. If the usual port is\n" +
+			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
+			"--listen names another address. Such an address needs a certificate of a node,\n" +
+			"issued with --hosts, and a browser that trusts the authority's ca.pem.\n\n" +
+			"The exit status is 0 after Ctrl-C, 2 if lab cannot listen at the address, and 3\n" +
+			"if the server fails.",
+		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n" +
+			"  parley lab --listen 0.0.0.0:7411 --certificate certs/node-a.pem --key certs/node-a.key",
+		Args: console.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l.fixed = cmd.Flags().Changed("listen")
+			l.open = !hidden
+			return l.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&l.listen, "listen", usual,
+		"`address` to serve the page at: HOST:PORT; port 0 means any free port")
+	cmd.Flags().StringVar(&l.certificate, "certificate", "", "`file` with the certificate of the server, in PEM")
+	cmd.Flags().StringVar(&l.key, "key", "", "`file` with the key of the certificate, in PEM")
+	cmd.Flags().BoolVar(&hidden, "no-open", false, "open no browser")
+	return cmd
+}
+
+// lab is the command.
+type lab struct {
+	*console.App
+	version          string
+	listen           string
+	fixed            bool // the address was given
+	certificate, key string
+	open             bool
+}
+
+// run serves the page until the context or the user ends it.
+func (l *lab) run(ctx context.Context) error {
+	ctx, stop := console.UntilSignal(ctx)
+	defer stop()
+	at, err := l.place()
+	if err != nil {
+		return err
+	}
+	in, err := l.begin(ctx, at)
+	if err != nil {
+		return err
+	}
+	hosts, token := at.hosts(in.Addr()), server.NewToken()
+	answers := engine.New(l.Protocols, scenarios.Files, l.version)
+	s := &http.Server{
+		Handler: server.New(server.Options{
+			Answer: answers.Answer, Page: page.Files, Token: token, Hosts: hosts,
+		}),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		TLSConfig:         at.secure,
+		ErrorLog:          log.New(crashes{l.Err}, "parley lab: ", 0),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var work sync.WaitGroup
+	var ended error
+	work.Go(func() {
+		defer end()
+		if at.secure != nil {
+			ended = s.ServeTLS(in, "", "")
+		} else {
+			ended = s.Serve(in)
+		}
+	})
+	err = l.show(ctx, at.scheme()+"://"+hosts[0]+"/#token="+token)
+	failed := s.Close()
+	work.Wait()
+	if err == nil && !errors.Is(ended, http.ErrServerClosed) {
+		return console.EndWith(console.Unfinished, ended)
+	}
+	return cmp.Or(err, failed)
+}
+
+// begin listens. If the usual address is in use and none was given, it takes a free port.
+func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
+	in, err := new(net.ListenConfig).Listen(ctx, "tcp", at.address)
+	if err == nil {
+		return in, nil
+	}
+	if used := errors.Is(err, syscall.EADDRINUSE); used && l.fixed {
+		return nil, parley.FlagErrorf("listen", "%s is in use: choose another port, or 0 for any free one", at.address)
+	} else if !used {
+		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,
+			cause(err))
+	}
+	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil {
+		fmt.Fprintf(l.Err, "parley lab: %s is in use, by another lab perhaps: this one takes a free port\n", at.address)
+	}
+	return in, err
+}
+
+// cause returns the operating system's part of an error.
+func cause(err error) error {
+	if no, ok := errors.AsType[syscall.Errno](err); ok {
+		return no
+	}
+	return err
+}
+
+// show prints the address, opens it in a browser, and waits for the end of the context.
+func (l *lab) show(ctx context.Context, address string) error {
+	if _, err := fmt.Fprintf(l.Out, "The lab is at %s\nCtrl-C ends it.\n", address); err != nil {
+		return err
+	}
+	if l.open && display() {
+		forget, err := browse(address)
+		if err != nil {
+			fmt.Fprintln(l.Err, "parley lab: no browser was opened: open the address yourself")
+		}
+		defer forget()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// crashes writes what net/http logs, except that a browser refused the certificate.
+type crashes struct{ to io.Writer }
+
+func (c crashes) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		return len(line), nil
+	}
+	return c.to.Write(line)
+}

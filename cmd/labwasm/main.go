@@ -1,0 +1,53 @@
+//go:build js && wasm
+
+// Command labwasm is the engine of the lab (the web page of "parley lab"), compiled to WebAssembly. It runs in a
+// worker of the browser, and gives the worker two functions. parleyAsk(id, question) answers a question: it sends
+// messages {id, progress}, and at the end one message {id, answer}. The question, the progress, and the answer are
+// JSON texts. parleyStop(id) ends an answer early.
+package main
+
+import (
+	"context"
+	"sync"
+	"syscall/js"
+	"time"
+
+	"parley/catalog"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
+)
+
+// version is set by the linker: -X main.version=VERSION.
+var version = "unknown"
+
+func main() {
+	answers := engine.New(catalog.All(), scenarios.Files, version)
+	stops := make(map[int]context.CancelFunc) // the goroutines of this program take turns
+	var asked sync.WaitGroup
+	js.Global().Set("parleyAsk", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		id, question := args[0].Int(), []byte(args[1].String())
+		ctx, stop := context.WithCancel(context.Background())
+		stops[id] = stop
+		asked.Go(func() {
+			defer delete(stops, id)
+			defer stop()
+			post(id, "answer", answers.Answer(ctx, question, func(progress []byte) {
+				post(id, "progress", progress)
+				time.Sleep(1) // the browser runs parleyAsk and parleyStop meanwhile
+			}))
+		})
+		return nil
+	}))
+	js.Global().Set("parleyStop", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		if stop, ok := stops[args[0].Int()]; ok {
+			stop()
+		}
+		return nil
+	}))
+	<-make(chan struct{}) // the worker ends the program
+	asked.Wait()
+}
+
+func post(id int, key string, text []byte) {
+	js.Global().Call("postMessage", map[string]any{"id": id, key: string(text)})
+}

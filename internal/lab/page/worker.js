@@ -1,0 +1,46 @@
+// The worker that holds the engine. It loads wasm_exec.js, which comes with Go, and parley.wasm.gz; the program in it
+// defines parleyAsk and parleyStop, and posts {id, progress} and {id, answer}. Questions that come before that wait.
+
+/** @type {{id: number, question: string}[] | undefined} */
+let waiting = [];
+
+onmessage = ({data}) => {
+  if ("question" in data) {
+    if (waiting) waiting.push(data);
+    else globalThis.parleyAsk(data.id, data.question);
+  } else if ("stop" in data) {
+    if (waiting) waiting = waiting.filter(({id}) => id !== data.stop);
+    else globalThis.parleyStop(data.stop);
+  } else {
+    start(data.module).catch(err => postMessage({failed: String(err?.message ?? err)}));
+  }
+};
+
+/** Starts the program, from its compiled module if there is one. */
+async function start(module) {
+  await import("./wasm_exec.js");
+  if (!module) {
+    module = await compile();
+    postMessage({module});
+  }
+  const go = new globalThis.Go();
+  const instance = await WebAssembly.instantiate(module, go.importObject);
+  go.run(instance).then(() => postMessage({failed: "it ended"})); // it runs until it has defined parleyAsk
+  const early = waiting;
+  waiting = undefined;
+  for (const {id, question} of early) globalThis.parleyAsk(id, question);
+}
+
+/** Compiles the program. Some static hosts send .gz files with Content-Encoding, and the browser inflates those. */
+async function compile() {
+  let response = await fetch(new URL("parley.wasm.gz", import.meta.url));
+  if (!response.ok) response = await fetch(new URL("parley.wasm", import.meta.url));
+  if (!response.ok) throw new Error(`parley.wasm cannot be loaded: status ${response.status}`);
+  let bytes = await response.arrayBuffer();
+  const head = new Uint8Array(bytes, 0, 2);
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    const raw = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    bytes = await new Response(raw).arrayBuffer();
+  }
+  return WebAssembly.compile(bytes);
+}

@@ -1,0 +1,211 @@
+package browser_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/catalog"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
+	"parley/internal/lab/traitor"
+)
+
+// engines are the same engine twice: compiled for this computer, and as WebAssembly in a worker of a page.
+type engines struct {
+	tab    *tab
+	native *engine.Engine
+	kinds  map[string]int // the questions asked, by kind
+}
+
+// newEngines starts the engines.
+func newEngines(t *testing.T) *engines {
+	t.Helper()
+	b := open(t, static(t, "/", nil))
+	evaluate[bool](b, `(() => {
+		const worker = new Worker("worker.js", {type: "module"}), open = new Map();
+		worker.onmessage = ({data}) => {
+			if (data.failed) throw new Error(data.failed);
+			if (data.answer === undefined) return;
+			open.get(data.id)(data.answer);
+			open.delete(data.id);
+		};
+		worker.postMessage({});
+		let last = 0;
+		globalThis.askEngine = question => new Promise(done => {
+			open.set(++last, done);
+			worker.postMessage({id: last, question});
+		});
+		globalThis.digestsOf = async questions => {
+			const out = [];
+			for (const question of questions) {
+				const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(await askEngine(question)));
+				out.push(Array.from(new Uint8Array(sum), b => b.toString(16).padStart(2, "0")).join(""));
+			}
+			return out;
+		};
+		return true;
+	})()`)
+	about := evaluate[string](b, `askEngine('{"ask":"about"}')`)
+	var a engine.About
+	if err := json.Unmarshal([]byte(about), &a); err != nil || !strings.HasPrefix(a.Version, "commit ") {
+		t.Fatalf("version %q, %v", a.Version, err)
+	}
+	return &engines{b, engine.New(catalog.All(), scenarios.Files, a.Version), make(map[string]int)}
+}
+
+// question makes a question about a run.
+func question(kind string, run map[string]any, more ...any) string {
+	q := map[string]any{"ask": kind}
+	if run != nil {
+		q["run"] = run
+	}
+	for pair := range slices.Chunk(more, 2) {
+		q[pair[0].(string)] = pair[1]
+	}
+	return literal(q)
+}
+
+func literal(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a text
+	}
+	return string(b)
+}
+
+// ask returns the answer of the native engine.
+func ask[A any](t *testing.T, e *engines, question string) (a A) {
+	t.Helper()
+	out := e.native.Answer(context.Background(), []byte(question), nil)
+	if err := json.Unmarshal(out, &a); err != nil {
+		t.Fatalf("%.200s: %v in %.200s", question, err, out)
+	}
+	return a
+}
+
+// compare demands that both engines give the same answers, none of which is an error.
+func (e *engines) compare(t *testing.T, questions ...string) {
+	t.Helper()
+	for some := range slices.Chunk(questions, 20) {
+		for i, got := range evaluate[[]string](e.tab, "digestsOf("+literal(some)+")") {
+			var asked struct{ Ask string }
+			if err := json.Unmarshal([]byte(some[i]), &asked); err != nil {
+				t.Fatal(err)
+			}
+			e.kinds[asked.Ask]++
+			want := e.native.Answer(context.Background(), []byte(some[i]), nil)
+			if strings.HasPrefix(string(want), `{"error":{`) {
+				t.Errorf("%.200s: %.300s", some[i], want)
+			}
+			if sum := sha256.Sum256(want); got != hex.EncodeToString(sum[:]) {
+				t.Errorf("%.300s: the answers differ: %s", some[i],
+					parting(evaluate[string](e.tab, "askEngine("+literal(some[i])+")"), string(want)))
+			}
+		}
+	}
+}
+
+// parting shows where two texts part.
+func parting(got, want string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	from := max(at-80, 0)
+	return fmt.Sprintf("at byte %d: %.200q, want %.200q", at, got[from:], want[from:])
+}
+
+// node is the reference of a node of an information tree.
+var node = regexp.MustCompile(`data-ref="(P\d+/[^"]+)"`)
+
+// The engine in the browser answers every question about every scenario with the same bytes as the native one.
+func TestParity(t *testing.T) {
+	e := newEngines(t)
+	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`)
+	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
+		e.compare(t, question("cost", nil, "m", 2, "most", 12, "quantity", quantity))
+	}
+	for _, card := range ask[engine.About](t, e, `{"ask":"about"}`).Gallery {
+		t.Run(card.Name, func(t *testing.T) {
+			e.compare(t, questionsAbout(t, e, map[string]any{"scenario": card.Text})...)
+		})
+	}
+	for _, p := range catalog.All() {
+		t.Run(p.Name, func(t *testing.T) {
+			for seed := range 3 {
+				of := map[string]any{"protocol": p.Name, "flags": map[string]string{"seed": fmt.Sprint(seed)}}
+				e.compare(t, question("run", of), question("export", of, "form", "trace"))
+			}
+		})
+	}
+	for _, l := range traitor.Levels {
+		t.Run("level "+l.ID, func(t *testing.T) {
+			flags := maps.Clone(l.Flags)
+			var seats []string
+			for _, name := range l.Seats {
+				seats = append(seats, strings.TrimPrefix(name, "P")+"=moves:")
+			}
+			if len(seats) > 0 {
+				flags["faulty"] = strings.Join(seats, ",")
+			}
+			of := map[string]any{"protocol": l.Protocol, "flags": flags}
+			for _, name := range l.Seats {
+				e.compare(t, question("seat", of, "of", name))
+			}
+			if l.Proof == traitor.Searched {
+				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600))
+			}
+		})
+	}
+	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +(?:of|search)`).FindAllSubmatch(source, -1)
+	if len(kinds) < 14 {
+		t.Fatalf("engine.go has %d kinds of questions", len(kinds))
+	}
+	for _, kind := range kinds {
+		if e.kinds[string(kind[1])] == 0 {
+			t.Errorf("no question of the kind %s was asked", kind[1])
+		}
+	}
+	e.tab.clean()
+}
+
+// questionsAbout returns questions of every kind about a run.
+func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
+	t.Helper()
+	all := []string{question("run", of), question("form", of), question("tables", of)}
+	run := ask[engine.RunAnswer](t, e, all[0])
+	for _, name := range run.Pictures {
+		all = append(all, question("picture", of, "name", name))
+	}
+	for _, owner := range run.Owners {
+		tree := question("picture", of, "name", "tree", "of", owner)
+		all = append(all, tree)
+		found := node.FindAllStringSubmatch(ask[engine.PictureAnswer](t, e, tree).SVG, 8)
+		for _, ref := range found {
+			all = append(all, question("vote", of, "ref", ref[1]))
+		}
+	}
+	events := run.Report.Events
+	all = append(all, question("story", of, "from", 1, "count", 500))
+	for _, at := range []uint64{1, events/3 + 1, events} {
+		all = append(all, question("event", of, "event", at), question("state", of, "at", at))
+	}
+	for _, form := range []string{"svg", "trace", "scenario"} {
+		all = append(all, question("export", of, "form", form))
+	}
+	recorded := map[string]any{"trace": ask[engine.ExportAnswer](t, e, question("export", of, "form", "trace")).Text}
+	return append(all, question("run", recorded), question("state", recorded, "at", events))
+}
