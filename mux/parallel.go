@@ -4,22 +4,24 @@
 // each round, one frame to each peer carries the messages of all parts. A [Pipeline] runs consecutive instances of
 // one protocol, the slots. Each slot begins on demand, that is, when a process requests it.
 //
-// Parts of messages are distinguished by paths. This package adds the part's number to the path of each effect of
-// the part, and removes it from the path of each arriving message. It does not encode messages again. So machines
-// of this package can contain each other in any order.
+// The path of a message says to which part the message belongs. This package adds the part's number to the path of
+// each effect of the part, and removes it from the path of each arriving message. It does not encode messages
+// again. So machines of this package can contain each other in any order.
 //
 // # Decisions
 //
 // A process rejoins a stream of slots that continues without it. It asks the others for their positions (slot
 // numbers), takes the m+1st greatest answer, and listens for the duration of a slot. After that it takes part, but
 // only in slots beyond its reserve. The reserve is a durable slot number: before its restart the process may have
-// sent in slots up to it. If all processes rejoin at once, their reserves differ, and in a slot between two
-// reserves more than m processes may be silent. So a process reports nothing until it has received from n-1-m
-// others in every slot of three consecutive windows. Motive: slots have no agreed end at which a process could
-// join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes join in another way.) Cost:
-// a round must have room for three delays instead of two. When all processes rejoin, there are thousands of empty
-// slots. Twice per window a process writes a new reserve to its disk, which delays the frames of the slots in
-// flight. If a disk takes longer than a round, its node is late and does not notice that.
+// sent in slots up to it.
+//
+// If all processes rejoin at once, their reserves differ, and in a slot between two reserves more than m processes
+// may be silent. So a process reports nothing until it has received from n-1-m others in every slot of three
+// consecutive windows. A window is the number of slots that may be in flight. Motive: slots have no agreed end at
+// which a process could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes join
+// in another way.) Cost: a round must have room for three delays instead of two. When all processes rejoin, there
+// are thousands of empty slots. Twice per window a process writes a new reserve to its disk, which delays the
+// frames of the slots in flight. If a disk takes longer than a round, its node is late and does not notice that.
 //
 // Before the first slot of a stream a process asks the others whether they are prepared. They answer when their
 // disks hold the first reserve. Motive: a node begins a stream when the first message of the stream arrives. Before

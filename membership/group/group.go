@@ -22,7 +22,8 @@
 // an ordered broadcast that runs in the views.
 //
 // In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. The
-// owner of the ballot waits until enough(S), where S are the processes that have answered.
+// owner of the ballot waits until enough(S), where S are the processes that have answered. Each disk of a process
+// has a number, and a view records which disk of each process counts:
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
 //	upon mended(q) while a message
