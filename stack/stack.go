@@ -2,15 +2,16 @@
 // the tower of broadcasts of the lecture (docs/explanation/sources.md). The result is again a protocol with one
 // machine per process, so it may be a layer of another stack.
 //
-// The effects of a layer go to different places.
+// A clause is the code of a layer that handles one event, such as a message. It requests effects, which go to
+// different places.
 //
 // Sideways: Send and SendAll send to the same layer of the other processes.
 //
 // Down: a serving layer is a layer that broadcasts for the layers above it. Broadcast passes a message to the
-// nearest serving layer beneath, as a Request of kind Carried. The serving layer delivers the message at all
-// processes, also at its sender. There the layer that broadcast the message gets it as Receive(from, m), even if
-// other layers are in between. Request passes a message to the nearest serving layer beneath, and uses that layer's
-// own kinds of messages.
+// nearest serving layer beneath, as a Request of kind Carried (a message that another layer broadcasts). The
+// serving layer delivers the message at all processes, also at its sender. There the layer that broadcast the
+// message gets it as Receive(from, m), even if other layers are in between. Request passes a message to the nearest
+// serving layer beneath, and uses that layer's own kinds of messages.
 //
 // Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). If a
 // serving layer delivers a Carried message, the stack passes it to the layer that broadcast the message, which may

@@ -28,9 +28,9 @@
 // number, so that the command is applied once. If the group beneath is durable, the state is durable, too. A
 // restarted process then has the state of its last checkpoint, and gets the later deliveries again.
 //
-// Many clients can share a replica, by batches of commands (see [Commands]) and by sessions. A session is opened by
-// a command in the order, and it numbers one client's commands. If a session was forgotten, its client learns that,
-// and none of its commands is applied again.
+// Many clients can share a replica, by batches of commands (see [Commands]) and by sessions. A client opens a
+// session by a command, and the session numbers the client's commands. Replicas keep a limited number of sessions.
+// If they have forgotten a session, its client learns that, and none of its commands is applied again.
 //
 // # Decisions
 //
