@@ -1,6 +1,6 @@
-// Package nodes starts all nodes of a cluster in one process, on the loopback interface, for the other
-// examples. In a real cluster each node is a process of its own. It calls [cluster.Join] with the
-// certificates that "parley cert" made, and with its configuration file.
+// Package nodes starts all nodes of a cluster in one process, on the loopback interface. The other examples use it.
+// In a real cluster each node is a process of its own: it calls [cluster.Join] with its configuration file, and
+// with the certificates that "parley cert" made.
 package nodes
 
 import (

@@ -1,4 +1,4 @@
-// Command transfer moves money between accounts on three nodes: all accounts change, or none does.
+// Command transfer moves money between accounts on three nodes: all accounts change, or none of them changes.
 package main
 
 import (

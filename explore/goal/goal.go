@@ -1,4 +1,4 @@
-// Package goal parses the description of a state that a search must find, such as "P2 decided and not P3
+// Package goal parses goals. A goal describes a state that a search must find, such as "P2 decided and not P3
 // decided".
 package goal
 
