@@ -78,6 +78,7 @@ var answerers = map[string]answerer{
 	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
 	"explore": exploring,
 	"pairs":   pairing,
+	"walk":    walking,
 }
 
 // ofAll makes an answerer from a method that answers at once.
