@@ -209,3 +209,32 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	recorded := map[string]any{"trace": ask[engine.ExportAnswer](t, e, question("export", of, "form", "trace")).Text}
 	return append(all, question("run", recorded), question("state", recorded, "at", events))
 }
+
+// A search in the browser reports its progress, and ends early if it is stopped; meanwhile the worker answers other
+// questions.
+func TestStop(t *testing.T) {
+	b := open(t, static(t, "/", nil))
+	run := map[string]any{"protocol": "interactive", "flags": map[string]string{"n": "4", "m": "1", "faulty": "2=moves:"}}
+	search := question("search", run, "free", []string{"P2"}, "property", "agreement", "seconds", 600) // it takes longer
+	got := evaluate[[]string](b, `new Promise(done => {
+		const worker = new Worker("worker.js", {type: "module"}), heard = [];
+		worker.onmessage = ({data}) => {
+			if (data.failed) done(["failed: " + data.failed]);
+			if (data.id === 1 && data.progress && heard.length === 0) {
+				heard.push("progress");
+				worker.postMessage({id: 2, question: '{"ask":"levels"}'});
+			}
+			if (data.id === 2) {
+				heard.push("levels");
+				worker.postMessage({stop: 1});
+			}
+			if (data.id === 1 && data.answer) done([...heard, JSON.parse(data.answer).outcome ?? data.answer]);
+		};
+		worker.postMessage({});
+		worker.postMessage({id: 1, question: `+literal(search)+`});
+	})`)
+	if want := []string{"progress", "levels", "interrupted"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.clean()
+}
