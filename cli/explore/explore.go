@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +16,12 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/goal"
-	"parley/explore/split"
+	"parley/internal/draw"
+	"parley/internal/draw/prose"
+	"parley/internal/draw/reading"
+	"parley/internal/draw/svg"
+	"parley/internal/draw/term"
+	"parley/internal/exploration"
 	"parley/internal/lists"
 )
 
@@ -83,8 +90,8 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 
 // searchAll makes the search and reports on it.
 func searchAll(ctx context.Context, a *console.App, f *flags) error {
-	report, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg",
-		Name: f.svg})
+	to, err := a.ReportTo(f.json, console.OutputFile{Flag: "trace", Name: f.traceTo},
+		console.OutputFile{Flag: "svg", Name: f.svg})
 	if err != nil {
 		return err
 	}
@@ -92,52 +99,65 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if why := s.endless(); why != "" {
-		a.Notice("%s; %s", why, s.smaller())
+	if why := s.Endless(); why != "" {
+		a.Notice("%s; %s", why, s.Smaller())
 	}
 	ctx, release := console.Interruptible(ctx)
 	defer release()
 	show, clear := searchProgress(a, f.width)
-	s.options.Progress, s.options.Memory, s.options.For = show, f.memory<<30, f.limit
-	if f.pairs {
-		return printPairs(ctx, a, s, report, clear)
-	}
-	e := &result{search: s, App: a}
-	if f.step == "split" {
-		if e.report, e.split, err = splitLast(ctx, s.options); err != nil {
-			err = parley.FlagErrorf("step", "%w: use --step round", err)
+	if f.Pairs() {
+		style := reading.Style{Width: a.Width(f.width), Color: a.Colors()}
+		found, err := exploration.Pairs(ctx, s, style, show)
+		clear()
+		if err != nil {
+			return err
 		}
-	} else {
-		e.report, err = explore.Search(ctx, s.options)
+		return reportPairs(a, f, found, to)
 	}
+	found, err := exploration.Run(ctx, s, show)
 	clear()
-	if of, ok := errors.AsType[*explore.NotAlikeError](err); ok {
-		err = parley.FlagErrorf("symmetry", "%s and %s do not get the same requests: name processes that do",
-			s.names.Full(of.A), s.names.Full(of.B))
-	}
 	if err != nil {
 		return err
 	}
-	e.addCounterexamples(ctx)
-	e.interrupted = ctx.Err() != nil
+	e := &result{found, a, f}
 	if err := e.write(); err != nil {
 		return err
 	}
 	if f.json {
-		return console.End(e.status(), e.printJSON())
+		return console.End(status(e.Outcome()), a.PrintJSON(e.Output()))
 	}
-	return console.End(e.status(), e.print(report))
+	return console.End(status(e.Outcome()), e.print(to))
 }
 
-// splitLast is "parley explore PROTOCOL --step split": a search by rounds that splits the last round by receiver. Its
-// report has the results that such a search yields.
-func splitLast(ctx context.Context, o explore.Options) (explore.Report, *split.Report, error) {
-	of, err := split.Search(ctx, o)
-	if err != nil {
-		return explore.Report{}, nil, err
+// status returns the exit status for an outcome.
+func status(of explore.Outcome) int {
+	switch of {
+	case explore.Exhausted:
+		return console.Fine
+	case explore.Found:
+		return console.Violated
+	case explore.Interrupted:
+		return console.Interrupted
 	}
-	r := explore.Report{Outcome: of.Outcome, Runs: of.Runs, Ends: of.Histories, Limit: of.Limit, Judged: of.Judged}
-	r.States, r.Moves, r.Took = of.Stages, of.Evaluations, of.Took
-	r.Findings = lists.Of(of.Findings, func(f split.Finding) explore.Finding { return f.Finding })
-	return r, &of, nil
+	return console.Unfinished
+}
+
+// reportPairs prints and draws the result of a search for runs that look the same to a process.
+func reportPairs(a *console.App, f *flags, found *exploration.Pairing, to io.Writer) (err error) {
+	if f.svg != "" && found.Drawn != nil {
+		picture := svg.File(draw.Pairs(found.Protocol(), *found.Drawn))
+		if err := a.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, picture); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.json:
+		err = a.PrintJSON(found.Output())
+	case found.Drawn == nil:
+		fold := func(line string) string { return prose.Fold(line, a.Width(f.width)) + "\n" }
+		_, err = io.WriteString(to, strings.Join(lists.Of(append(found.About(), "", found.Verdict), fold), ""))
+	default:
+		_, err = io.WriteString(to, term.Pairs(found.Protocol(), *found.Drawn))
+	}
+	return console.End(status(found.Outcome), err)
 }

@@ -12,6 +12,7 @@ import (
 	"parley/cli/console"
 	"parley/explore"
 	"parley/internal/draw/prose"
+	"parley/internal/exploration"
 )
 
 // searchProgress returns a function that shows the progress of a search, and one that stops this. A terminal shows
@@ -51,15 +52,12 @@ func progressLine(p explore.Progress, memory uint64, width int) string {
 		text += ", " + prose.Count(p.Outcomes, "outcome of a step", "outcomes of steps")
 	}
 	text += fmt.Sprintf(", %s per second, depth %s, %s waiting, %s",
-		prose.Number(rate(p)), prose.Number(uint64(p.Depth)), prose.Number(p.Frontier), mebibytes(memory))
+		prose.Number(exploration.Rate(p)), prose.Number(uint64(p.Depth)), prose.Number(p.Frontier), mebibytes(memory))
 	if len(text) >= width { // a line that wraps could not be overwritten
 		text = text[:max(width-1, 0)]
 	}
 	return text
 }
-
-// rate returns the number of states visited per second.
-func rate(p explore.Progress) uint64 { return uint64(float64(p.States) / max(p.Took.Seconds(), 1e-3)) }
 
 func mebibytes(b uint64) string { return prose.Number((b+1<<19)>>20) + " MiB" }
 

@@ -3,7 +3,6 @@ package goal
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,6 +281,20 @@ func (g *variables) add(v parley.Variable) {
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-var bracketed = regexp.MustCompile(`\[[0-9]+\]`)
-
-func numberless(name string) string { return bracketed.ReplaceAllString(spaced(name), "[]") }
+// numberless returns a name with [] in place of each [NUMBER].
+func numberless(name string) string {
+	name = spaced(name)
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(name, "[")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		b.WriteByte('[')
+		if name = after; digits > 0 && strings.HasPrefix(after[digits:], "]") {
+			name = after[digits:]
+		}
+	}
+}

@@ -43,7 +43,8 @@ func document(list string) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", x.name, x.made, x.requests(), x.circumstances(),
 			thousands(x.want.states), x.deep(), thousands(x.want.ends), x.proved())
 	}
-	head := fmt.Sprintf("\n## Cases\n\n%d cases, %s states.\n", len(cases), thousands(states))
+	head := fmt.Sprintf("\n## Cases\n\n%d cases. The searches that found no violation visited %s states.\n",
+		len(cases), thousands(states))
 	return head + b.String() + tabled(bugs)
 }
 

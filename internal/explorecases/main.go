@@ -131,7 +131,7 @@ func (c *choice) run(ctx context.Context, cases []exploredCase, out, progress io
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	c.result = fmt.Sprintf("%d cases, %s different states in %.0f s; %d differ from the list",
+	c.result = fmt.Sprintf("%d cases, %s different states in %.0f s; %d cases differ from the list",
 		tried, prose.Number(states), took.Seconds(), wrong)
 	fmt.Fprintf(out, "\n%s\n", c.result)
 	switch {

@@ -15,6 +15,9 @@ import (
 	"parley/internal/must"
 )
 
+// needed is the line of a method's comment that names the right of its callers.
+var needed = regexp.MustCompile(`\bRight: (\w+)\.$`)
+
 // servicesPart describes the services of the API and their methods.
 func servicesPart(protos []*protoFile) string {
 	var b strings.Builder
@@ -25,7 +28,7 @@ func servicesPart(protos []*protoFile) string {
 				fmt.Fprintf(&b, "**%s** takes [%s](#%s) and returns %s[%s](#%s). %s\n\n", m.name, m.takes, strings.ToLower(m.takes),
 					map[bool]string{true: "a stream of "}[strings.HasPrefix(m.gives, "stream ")],
 					strings.TrimPrefix(m.gives, "stream "), strings.ToLower(strings.TrimPrefix(m.gives, "stream ")),
-					paragraphs(m.comment))
+					needed.ReplaceAllString(paragraphs(m.comment), "The client needs the right `$1`."))
 			}
 		}
 	}

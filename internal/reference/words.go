@@ -11,10 +11,10 @@ var words = map[string][]string{
 		parley.Held, parley.Violated, parley.NotPromisedHeld, parley.NotPromisedBroken, parley.NotApplicable, parley.Seen,
 		parley.NotSeen,
 	},
-	"explore.exploreOutput.Outcome": {
+	"exploration.Output.Outcome": {
 		explore.Exhausted.String(), explore.Found.String(), explore.BudgetHit.String(), explore.Interrupted.String(),
 	},
-	"explore.pairsOutput.Outcome": {
+	"exploration.PairsOutput.Outcome": {
 		explore.Exhausted.String(), explore.Found.String(), explore.BudgetHit.String(), explore.Interrupted.String(),
 	},
 	"cli.listed.Timing": {parley.Synchronous.String(), parley.Asynchronous.String()},

@@ -111,6 +111,7 @@ internal/input         free    : core internal/nearest
 internal/costs         pure    : core
 internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
+internal/exploration   free    : core faulty trace sim explore explore/* run problems drawing internal/scenario forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
 cli/console            free    : core trace internal/nearest internal/draw/prose internal/input
@@ -121,13 +122,14 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show
-cli/explore            free    : core faulty trace sim explore explore/* run problems tools forms cli/console cli/show
+cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
+docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim run drawing internal/scenario internal/costs internal/lab/traitor forms
-internal/lab/page      free    :
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 cli/lab                free    : core docs/scenarios internal/lab/* cli/console
 cli/create             free    : core cli/console
@@ -141,7 +143,7 @@ internal/tidy          free    :
 internal/faultgrid          free    : core adapters faulty trace hosts protocols problems internal/scenario drawing catalog cli internal/made
 internal/explorecases         free    : core adapters faulty trace hosts protocols problems catalog explore/goal internal/draw/prose internal/must internal/made
 internal/mutants       free    : internal/must internal/made
-internal/reference     free    : core trace explore run cluster/nodefile internal/conform internal/scenario catalog forms cli cli/* internal/must internal/made
+internal/reference     free    : core trace explore run cluster/nodefile tools internal/exploration catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
 internal/lab/site      free    : internal/draw/svg internal/lab/page internal/lab/server internal/must
 internal/steady        free    : internal/must internal/made

@@ -52,34 +52,37 @@ const (
 
 // AdminServiceClient is a client for the parley.v1.AdminService service.
 type AdminServiceClient interface {
-	// Status returns the status of the node and of its part of the cluster.
+	// Status returns the status of this node, and what the node knows about the other nodes.
 	// Right: read.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// Health reports whether the node is ready for clients. It always answers while the node runs.
+	// Health reports whether this node is ready for clients. Health answers as long as the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
-	// the length of a round.
+	// Measure returns what this node has measured about itself and the other nodes. Use the result to
+	// choose m and the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave makes the node leave all groups and tables at once, without waiting for requests in
-	// flight, and then exit.
+	// Leave makes this node leave all groups and tables at once. The node does not wait for requests
+	// in flight. Then the node exits. The call fails with `FAILED_PRECONDITION` if the remaining
+	// members would not be a majority of all nodes.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain makes the node refuse new requests, wait for the requests in flight, then leave and exit.
+	// Drain makes this node refuse new requests, and wait for the requests in flight. Then the node
+	// leaves and exits, as with Leave. The call fails for the same reason as Leave.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another member. This needs a majority of the members. When the
-	// expelled node is started again, it may rejoin as a new incarnation.
+	// Expel makes the members expel another member. Other nodes then accept no messages of the
+	// expelled member. Expel needs a majority of the members. An expelled node may rejoin when it is
+	// started again. It then has a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes this node delete what it knows about the incarnations and the disk of another
-	// node, which must not be connected. This node then accepts the next connection with a
-	// certificate of the other node's name.
+	// Forget makes this node delete what it knows about another node: its incarnations and its disk.
+	// The other node must not be connected. After that, this node accepts the next connection whose
+	// certificate has the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"
-	// and "parley audit".
+	// Record returns a trace of the last events of this node. The node's flight recorder keeps these
+	// events. The commands `parley trace` and `parley audit` read the trace.
 	// Right: admin.
 	Record(context.Context, *RecordRequest) (*connect.ServerStreamForClient[RecordResponse], error)
 }
@@ -231,34 +234,37 @@ func (c *adminServiceClient) Record(ctx context.Context, req *RecordRequest) (*c
 
 // AdminServiceHandler is an implementation of the parley.v1.AdminService service.
 type AdminServiceHandler interface {
-	// Status returns the status of the node and of its part of the cluster.
+	// Status returns the status of this node, and what the node knows about the other nodes.
 	// Right: read.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// Health reports whether the node is ready for clients. It always answers while the node runs.
+	// Health reports whether this node is ready for clients. Health answers as long as the node runs.
 	// Right: read.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
-	// Measure returns what the node has measured about itself and its peers. Use it to choose m and
-	// the length of a round.
+	// Measure returns what this node has measured about itself and the other nodes. Use the result to
+	// choose m and the length of a round.
 	// Right: read.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
-	// Leave makes the node leave all groups and tables at once, without waiting for requests in
-	// flight, and then exit.
+	// Leave makes this node leave all groups and tables at once. The node does not wait for requests
+	// in flight. Then the node exits. The call fails with `FAILED_PRECONDITION` if the remaining
+	// members would not be a majority of all nodes.
 	// Right: admin.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Drain makes the node refuse new requests, wait for the requests in flight, then leave and exit.
+	// Drain makes this node refuse new requests, and wait for the requests in flight. Then the node
+	// leaves and exits, as with Leave. The call fails for the same reason as Leave.
 	// Right: admin.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// Expel makes the members expel another member. This needs a majority of the members. When the
-	// expelled node is started again, it may rejoin as a new incarnation.
+	// Expel makes the members expel another member. Other nodes then accept no messages of the
+	// expelled member. Expel needs a majority of the members. An expelled node may rejoin when it is
+	// started again. It then has a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes this node delete what it knows about the incarnations and the disk of another
-	// node, which must not be connected. This node then accepts the next connection with a
-	// certificate of the other node's name.
+	// Forget makes this node delete what it knows about another node: its incarnations and its disk.
+	// The other node must not be connected. After that, this node accepts the next connection whose
+	// certificate has the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns the flight recorder: the last events of the node, as a trace for "parley trace"
-	// and "parley audit".
+	// Record returns a trace of the last events of this node. The node's flight recorder keeps these
+	// events. The commands `parley trace` and `parley audit` read the trace.
 	// Right: admin.
 	Record(context.Context, *RecordRequest, *connect.ServerStream[RecordResponse]) error
 }

@@ -29,11 +29,13 @@ type NodeState int32
 const (
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
 	NodeState_NODE_STATE_RUNNING     NodeState = 1
-	// The node refuses new requests, and will leave.
+	// The node refuses new requests, and waits for the requests in flight. Then it leaves.
 	NodeState_NODE_STATE_DRAINING NodeState = 2
-	NodeState_NODE_STATE_LEAVING  NodeState = 3
-	NodeState_NODE_STATE_LEFT     NodeState = 4
-	// The other nodes have expelled the node. It may start again, as a new incarnation.
+	// The node is leaving its groups and tables.
+	NodeState_NODE_STATE_LEAVING NodeState = 3
+	// The node has left its groups and tables.
+	NodeState_NODE_STATE_LEFT NodeState = 4
+	// The other nodes have expelled the node. It may start again as a new incarnation.
 	NodeState_NODE_STATE_EXPELLED NodeState = 5
 )
 
@@ -121,7 +123,7 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// StatusResponse is the response of Status: what the node knows about itself and its peers.
+// StatusResponse is the response of Status: what this node knows about itself and the other nodes.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
@@ -129,21 +131,21 @@ type StatusResponse struct {
 	// This node's name.
 	Node  string    `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	State NodeState `protobuf:"varint,3,opt,name=state,proto3,enum=parley.v1.NodeState" json:"state,omitempty"`
-	// The number of the node's incarnation: a later start has a larger number.
+	// The number of the node's incarnation. Each start of the node has a larger number.
 	Incarnation uint64 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Whether the node has started before.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
 	// Whether deliveries are synced to disk before they are acknowledged. Groups of level Byzantine
-	// are in memory in any case.
+	// are always in memory, even if this field is true.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
-	// How many nodes may be faulty.
+	// How many nodes may be faulty at the same time.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`
 	// The length of a round of an agreement.
 	Round *durationpb.Duration `protobuf:"bytes,9,opt,name=round,proto3" json:"round,omitempty"`
-	// Whether the node is running, and a member of all its groups and tables.
+	// Whether the node is running and is a member of all its groups and tables.
 	Ready bool `protobuf:"varint,10,opt,name=ready,proto3" json:"ready,omitempty"`
-	// If the node is not ready: the reasons, each with what to do.
+	// The reasons why the node is not ready. Each reason says what to do. Empty if the node is ready.
 	Problems []string `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
 	// All members, including this node, in the order of the configuration.
 	Members []*MemberStatus `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
@@ -156,11 +158,11 @@ type StatusResponse struct {
 	// Absent if the node has no durable state.
 	Store *StoreStatus `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
-	// Messages of other nodes that this node's machines refused.
+	// How many messages of other nodes were refused by the machines of this node.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Connections that did not authenticate as a member, by reason.
+	// How many connections did not authenticate as a member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Messages for machines that this node does not have.
+	// How many messages were for machines that this node does not have.
 	Strange       uint64 `protobuf:"varint,21,opt,name=strange,proto3" json:"strange,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -343,36 +345,42 @@ func (x *StatusResponse) GetStrange() uint64 {
 	return 0
 }
 
-// MemberStatus is what this node knows about one member of the cluster.
+// MemberStatus is what this node knows about one member of the cluster. A frame is one message
+// between nodes.
 type MemberStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The address at which the member listens for other nodes.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Whether the member is this node. If so, the fields about the connection have no meaning.
-	Self      bool `protobuf:"varint,3,opt,name=self,proto3" json:"self,omitempty"`
+	Self bool `protobuf:"varint,3,opt,name=self,proto3" json:"self,omitempty"`
+	// Whether the member is connected to this node.
 	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Whether the member is expelled; other nodes accept no messages of an expelled member.
+	// Whether the member is expelled. Other nodes accept no messages of an expelled member.
 	Expelled bool `protobuf:"varint,5,opt,name=expelled,proto3" json:"expelled,omitempty"`
-	// The groups and tables whose views contain the member.
+	// The groups and tables that the member currently belongs to.
 	In []string `protobuf:"bytes,6,rep,name=in,proto3" json:"in,omitempty"`
-	// The member's incarnation at its last connection.
+	// The member's incarnation when it last connected.
 	Incarnation uint64 `protobuf:"varint,7,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When the member connected; absent if it is not connected.
+	// When the current connection began. Absent if the member is not connected.
 	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
-	// How often the member has connected.
+	// How many times the member has connected.
 	Connections uint64 `protobuf:"varint,9,opt,name=connections,proto3" json:"connections,omitempty"`
-	FramesIn    uint64 `protobuf:"varint,10,opt,name=frames_in,json=framesIn,proto3" json:"frames_in,omitempty"`
-	FramesOut   uint64 `protobuf:"varint,11,opt,name=frames_out,json=framesOut,proto3" json:"frames_out,omitempty"`
-	BytesIn     uint64 `protobuf:"varint,12,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"`
-	BytesOut    uint64 `protobuf:"varint,13,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
-	// Frames that were queued when a connection ended.
+	// How many frames this node has received from the member.
+	FramesIn uint64 `protobuf:"varint,10,opt,name=frames_in,json=framesIn,proto3" json:"frames_in,omitempty"`
+	// How many frames this node has sent to the member.
+	FramesOut uint64 `protobuf:"varint,11,opt,name=frames_out,json=framesOut,proto3" json:"frames_out,omitempty"`
+	// How many bytes this node has received from the member.
+	BytesIn uint64 `protobuf:"varint,12,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"`
+	// How many bytes this node has sent to the member.
+	BytesOut uint64 `protobuf:"varint,13,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
+	// How many frames were still in the queue when a connection ended.
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
-	// Bytes that wait to be sent.
+	// How many bytes wait to be sent to the member.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
-	// The times of the last pings; absent before the first one.
+	// The round-trip times of the last pings. Absent before the first ping.
 	RoundTrip *RoundTrip `protobuf:"bytes,16,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
-	// Connections and frames that were dropped, by reason.
+	// How many connections and frames were dropped, by reason.
 	Dropped       map[string]uint64 `protobuf:"bytes,17,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -527,15 +535,16 @@ func (x *MemberStatus) GetDropped() map[string]uint64 {
 	return nil
 }
 
-// ViewStatus is the last installed view of a group that has views.
+// ViewStatus describes the view that this node installed last in a group or a table. A view is the
+// agreed set of members. Groups of level Byzantine have no views.
 type ViewStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether this node is a member now.
+	// Whether this node is currently a member.
 	In bool `protobuf:"varint,1,opt,name=in,proto3" json:"in,omitempty"`
 	// The view's number.
 	View    uint64   `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	Members []string `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	// Members that this node suspects.
+	// The members that this node suspects to have crashed.
 	Suspected     []string `protobuf:"bytes,4,rep,name=suspected,proto3" json:"suspected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -599,18 +608,20 @@ func (x *ViewStatus) GetSuspected() []string {
 	return nil
 }
 
-// SlotStatus counts the slots of a stream, which are numbered from 1.
+// SlotStatus counts slots. A slot is one agreement in a sequence of agreements. The slots are
+// numbered from 1.
 type SlotStatus struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Opened uint64                 `protobuf:"varint,1,opt,name=opened,proto3" json:"opened,omitempty"`
-	// The number of the slot up to which all slots are finished.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many slots this node has begun or joined.
+	Opened uint64 `protobuf:"varint,1,opt,name=opened,proto3" json:"opened,omitempty"`
+	// All slots up to this number are finished.
 	Done uint64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
-	// The first slot from which this node abstained; 0 if none.
+	// The number of the first slot from which this node abstained. 0 if there is no such slot.
 	Missed uint64 `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`
 	// How many slots this node abstained from.
 	Abstained uint64 `protobuf:"varint,4,opt,name=abstained,proto3" json:"abstained,omitempty"`
-	// True if the node takes no part in the slots, because it has restarted or lost contact with the
-	// other nodes.
+	// Whether this node currently takes no part in slots, because it has restarted or lost contact
+	// with the other nodes.
 	Mute          bool `protobuf:"varint,5,opt,name=mute,proto3" json:"mute,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -686,10 +697,11 @@ type GroupStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Level Level                  `protobuf:"varint,2,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
-	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
-	// Only for a Byzantine group.
+	// Absent for a group of level Byzantine.
+	View *ViewStatus `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
+	// Present only for a group of level Byzantine.
 	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// The position of the last delivery; 0 if there was none.
+	// The position of the last delivery. 0 before the first delivery.
 	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -766,13 +778,14 @@ type TableStatus struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How many commands the replica has applied.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// Commands of this node that wait for their answers.
+	// How many commands of this node wait for their answers.
 	Waiting uint32      `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	View    *ViewStatus `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
-	// Why the replica of this node has stopped; a stopped replica answers nothing. Empty if the
-	// replica has not stopped.
+	// Why this node's replica has stopped. A stopped replica answers no call. Empty if the replica
+	// has not stopped.
 	Stopped string `protobuf:"bytes,5,opt,name=stopped,proto3" json:"stopped,omitempty"`
-	// The nodes whose replicas have diverged: their state differs from the state of the majority.
+	// The nodes whose replicas have diverged: the state of each of these replicas differs from the
+	// state of the majority.
 	Diverged      []string `protobuf:"bytes,6,rep,name=diverged,proto3" json:"diverged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -850,12 +863,14 @@ func (x *TableStatus) GetDiverged() []string {
 	return nil
 }
 
-// StreamStatus is the status of a stream: the agreements with the same algorithm, m, and source.
+// StreamStatus is the status of a stream. A stream is the sequence of all agreements with the same
+// algorithm, m, and source.
 type StreamStatus struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Algorithm Algorithm              `protobuf:"varint,1,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32                 `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	// Empty for a stream of vectors, in which all nodes are sources.
+	// The node that proposes the values. Empty for a stream of vectors, in which all nodes propose
+	// values.
 	Source        string      `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	Slots         *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -920,20 +935,20 @@ func (x *StreamStatus) GetSlots() *SlotStatus {
 	return nil
 }
 
-// CommitStatus is the status of transactions at this node.
+// CommitStatus is the status of the transactions at this node.
 type CommitStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The protocol's name.
 	Protocol string `protobuf:"bytes,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// Transactions that this node coordinates.
+	// How many transactions this node coordinates at present.
 	Open uint32 `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
-	// All transactions whose outcome this node does not know yet.
+	// The number of transactions whose outcome this node does not know yet.
 	Pending uint32 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// Calls in flight to the participant of this node.
+	// How many calls of Prepare to this node's participant are in flight or wait for others to end.
 	Preparing uint32 `protobuf:"varint,4,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	Committed uint64 `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	Aborted   uint64 `protobuf:"varint,6,opt,name=aborted,proto3" json:"aborted,omitempty"`
-	// Transactions whose outcome cannot be known before other nodes recover.
+	// The transactions whose outcome this node cannot learn before other nodes recover.
 	Blocked       []*OutcomeResponse `protobuf:"bytes,7,rep,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1018,25 +1033,26 @@ func (x *CommitStatus) GetBlocked() []*OutcomeResponse {
 	return nil
 }
 
-// StoreStatus is the status of the durable state of a node.
+// StoreStatus is the status of the durable state of this node. The state is a sequence of records.
 type StoreStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Records submitted by this incarnation.
+	// How many records this incarnation has submitted.
 	Records uint64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
-	// Submitted records that are on disk.
+	// How many of the submitted records are on disk.
 	Durable uint64 `protobuf:"varint,2,opt,name=durable,proto3" json:"durable,omitempty"`
 	Bytes   uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Why the store has failed; empty if it has not.
+	// Why the store has failed. Empty if it has not failed.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// The number of the last record on disk, counted over all incarnations.
+	// The number of the last record on disk. The records of all incarnations are numbered in one
+	// sequence.
 	Position uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
-	// How many bytes were free on the disk at most 1 s ago.
+	// How many bytes are free on the disk. This value is at most 1 s old.
 	Free uint64 `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
-	// How long the slowest commit of this incarnation took.
+	// How long the slowest commit to the disk took in this incarnation.
 	Slowest *durationpb.Duration `protobuf:"bytes,7,opt,name=slowest,proto3" json:"slowest,omitempty"`
-	// A warning if less than 256 MiB are free.
+	// A warning if less than 256 MiB are free. Empty otherwise.
 	Low string `protobuf:"bytes,8,opt,name=low,proto3" json:"low,omitempty"`
-	// Why requests are refused, if less than 64 MiB are free.
+	// Why the node refuses requests, if less than 64 MiB are free. Empty otherwise.
 	Full          string `protobuf:"bytes,9,opt,name=full,proto3" json:"full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1135,13 +1151,17 @@ func (x *StoreStatus) GetFull() string {
 	return ""
 }
 
-// RefusedStatus counts the messages of one member that one machine refused, for one reason.
+// RefusedStatus counts refused messages. All of them are from one member, and one machine of this
+// node refused them for one reason.
 type RefusedStatus struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Machine string                 `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
-	From    string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The reason, as constant text.
-	Why           string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The machine that refused the messages.
+	Machine string `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
+	// The member that sent the messages.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// The reason. It is constant text.
+	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	// How many messages the machine refused.
 	Times         uint64 `protobuf:"varint,4,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1205,11 +1225,12 @@ func (x *RefusedStatus) GetTimes() uint64 {
 	return 0
 }
 
-// RoundTrip summarizes round-trip times to another node.
+// RoundTrip summarizes the round-trip times of pings to another node.
 type RoundTrip struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Least  *durationpb.Duration   `protobuf:"bytes,1,opt,name=least,proto3" json:"least,omitempty"`
-	Median *durationpb.Duration   `protobuf:"bytes,2,opt,name=median,proto3" json:"median,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The minimum.
+	Least  *durationpb.Duration `protobuf:"bytes,1,opt,name=least,proto3" json:"least,omitempty"`
+	Median *durationpb.Duration `protobuf:"bytes,2,opt,name=median,proto3" json:"median,omitempty"`
 	// The 99.9th percentile.
 	P999 *durationpb.Duration `protobuf:"bytes,3,opt,name=p999,proto3" json:"p999,omitempty"`
 	// The number of pings.
@@ -1317,7 +1338,7 @@ func (*HealthRequest) Descriptor() ([]byte, []int) {
 type HealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ready bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
-	// If the node is not ready: the reasons.
+	// The reasons why the node is not ready. Empty if the node is ready.
 	Problems      []string `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1409,22 +1430,22 @@ type MeasureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number of nodes.
 	Nodes uint32 `protobuf:"varint,1,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// How many nodes may be faulty.
+	// How many nodes may be faulty at the same time.
 	M uint32 `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
 	// The length of a round, as configured.
 	Round *durationpb.Duration `protobuf:"bytes,3,opt,name=round,proto3" json:"round,omitempty"`
 	// The other nodes, in the order of the configuration.
 	Peers []*PeerMeasure `protobuf:"bytes,4,rep,name=peers,proto3" json:"peers,omitempty"`
-	// How late the operating system woke the node's process.
+	// How late the operating system woke this node's process.
 	Wake *WakeMeasure `protobuf:"bytes,5,opt,name=wake,proto3" json:"wake,omitempty"`
 	// How long this computer was suspended since the node started.
 	Suspended *durationpb.Duration `protobuf:"bytes,6,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	// How far apart the clocks of correct nodes may be; absent if this node's clock is not
+	// The maximum difference between the clocks of correct nodes. Absent if this node's clock is not
 	// synchronized.
 	Bound        *durationpb.Duration `protobuf:"bytes,7,opt,name=bound,proto3" json:"bound,omitempty"`
 	Synchronized bool                 `protobuf:"varint,8,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
 	// How much faster this node's clock runs than the clocks of the other nodes, in parts per
-	// million; 0 while this is not known.
+	// million. 0 if this is not known yet.
 	Drift         float64 `protobuf:"fixed64,9,opt,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1523,17 +1544,18 @@ func (x *MeasureResponse) GetDrift() float64 {
 	return 0
 }
 
-// WakeMeasure says how late the operating system woke the node's process, in the last 4096
-// measurements (about 41 s).
+// WakeMeasure says how late the operating system woke this node's process. It covers the last 4096
+// measurements, which take about 41 s.
 type WakeMeasure struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Median *durationpb.Duration   `protobuf:"bytes,1,opt,name=median,proto3" json:"median,omitempty"`
 	// The 99.9th percentile.
 	P999 *durationpb.Duration `protobuf:"bytes,2,opt,name=p999,proto3" json:"p999,omitempty"`
 	// The maximum since the node started.
-	Most    *durationpb.Duration `protobuf:"bytes,3,opt,name=most,proto3" json:"most,omitempty"`
-	Samples uint32               `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
-	// How often a delay exceeded 1/5 of a round.
+	Most *durationpb.Duration `protobuf:"bytes,3,opt,name=most,proto3" json:"most,omitempty"`
+	// The number of measurements.
+	Samples uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	// How many delays were longer than 1/5 of a round.
 	Pauses        uint64 `protobuf:"varint,5,opt,name=pauses,proto3" json:"pauses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1604,17 +1626,17 @@ func (x *WakeMeasure) GetPauses() uint64 {
 	return 0
 }
 
-// PeerMeasure is what this node has measured about one peer.
+// PeerMeasure is what this node has measured about one other node, the peer.
 type PeerMeasure struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Connected bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Absent before the first ping.
 	RoundTrip *RoundTrip `protobuf:"bytes,3,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
-	// How far the peer's clock was ahead of this node's clock at the last reading; absent if the
-	// clock could not be read.
+	// How far the peer's clock was ahead of this node's clock at the last reading. Absent if this
+	// node could not read the peer's clock.
 	Skew *durationpb.Duration `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`
-	// The largest possible error of skew.
+	// The largest possible error of `skew`.
 	Error         *durationpb.Duration `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2039,7 +2061,7 @@ func (*RecordRequest) Descriptor() ([]byte, []int) {
 // RecordResponse is the response of Record.
 type RecordResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A piece of the trace; the trace is the concatenation of all pieces.
+	// One piece of the trace. The trace consists of all pieces in order.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -44,28 +44,34 @@ const (
 
 // AgreeServiceClient is a client for the parley.v1.AgreeService service.
 type AgreeServiceClient interface {
-	// Agree makes all correct nodes agree on a value of this node, the source. The call returns when
-	// this node has decided. If the caller disconnects first, the agreement continues.
-	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
-	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages
-	// came too late. If the outcome is unknown, the other nodes may have decided; if nothing was
-	// done, a retry is safe.
+	// Agree makes all correct nodes agree on a value that this node proposes. This node is the source
+	// of the value. The call returns when this node has decided. If the caller disconnects earlier,
+	// the agreement continues.
+	//
+	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
+	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails
+	// with `ABORTED` if this node took no part in the agreement, or if its messages arrived too late.
+	// If the error's outcome is `OUTCOME_NOTHING_DONE`, a retry is safe. If the outcome is
+	// `OUTCOME_UNKNOWN`, the other nodes may have decided on the value.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency. Clients call Propose at several nodes, with the same name
-	// and a value for each node. All correct nodes that are called return the same vector of the
-	// nodes' values. The agreement begins when m+1 nodes have been called. Until then, each call
-	// waits, at most until its caller disconnects. If a node is called too late or never, the vector
-	// has no value for this node.
+	// Propose makes all correct nodes agree on a vector, which contains the values of the nodes. This
+	// kind of agreement is called interactive consistency. Clients call Propose at several nodes. All
+	// calls have the same name. Each call has the value of the called node. The calls at all correct
+	// nodes return the same vector.
+	//
+	// The agreement begins when m+1 nodes have been called. Until then, the calls wait. A call ends
+	// earlier if its caller disconnects. If a node is called too late or is not called, the vector
+	// has no value of that node.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
-	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
-	// identical on all nodes.
+	// Consensus calls Propose, and then computes one value from the vector by a rule. All calls with
+	// the same name must have the same rule.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested the
-	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
-	// slowly is cut off with ABORTED.
+	// Decisions streams the decisions that this node makes from now on. These include decisions on
+	// values that clients proposed at other nodes. The decisions are not necessarily in the order of
+	// slots. The call fails with `ABORTED` if the caller reads too slowly.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest) (*connect.ServerStreamForClient[DecisionsResponse], error)
 }
@@ -150,28 +156,34 @@ func (c *agreeServiceClient) Decisions(ctx context.Context, req *DecisionsReques
 
 // AgreeServiceHandler is an implementation of the parley.v1.AgreeService service.
 type AgreeServiceHandler interface {
-	// Agree makes all correct nodes agree on a value of this node, the source. The call returns when
-	// this node has decided. If the caller disconnects first, the agreement continues.
-	// FAILED_PRECONDITION: messages are too slow for the length of a round. UNAVAILABLE: more than m
-	// other nodes are not connected to this one. ABORTED: this node took no part, or its messages
-	// came too late. If the outcome is unknown, the other nodes may have decided; if nothing was
-	// done, a retry is safe.
+	// Agree makes all correct nodes agree on a value that this node proposes. This node is the source
+	// of the value. The call returns when this node has decided. If the caller disconnects earlier,
+	// the agreement continues.
+	//
+	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
+	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails
+	// with `ABORTED` if this node took no part in the agreement, or if its messages arrived too late.
+	// If the error's outcome is `OUTCOME_NOTHING_DONE`, a retry is safe. If the outcome is
+	// `OUTCOME_UNKNOWN`, the other nodes may have decided on the value.
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
-	// Propose is interactive consistency. Clients call Propose at several nodes, with the same name
-	// and a value for each node. All correct nodes that are called return the same vector of the
-	// nodes' values. The agreement begins when m+1 nodes have been called. Until then, each call
-	// waits, at most until its caller disconnects. If a node is called too late or never, the vector
-	// has no value for this node.
+	// Propose makes all correct nodes agree on a vector, which contains the values of the nodes. This
+	// kind of agreement is called interactive consistency. Clients call Propose at several nodes. All
+	// calls have the same name. Each call has the value of the called node. The calls at all correct
+	// nodes return the same vector.
+	//
+	// The agreement begins when m+1 nodes have been called. Until then, the calls wait. A call ends
+	// earlier if its caller disconnects. If a node is called too late or is not called, the vector
+	// has no value of that node.
 	// Right: write.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
-	// Consensus is Propose, followed by a rule that reduces the vector to one value. The rule must be
-	// identical on all nodes.
+	// Consensus calls Propose, and then computes one value from the vector by a rule. All calls with
+	// the same name must have the same rule.
 	// Right: write.
 	Consensus(context.Context, *ConsensusRequest) (*ConsensusResponse, error)
-	// Decisions streams the decisions that this node makes from now on, whichever node requested the
-	// agreement. The decisions are not necessarily in the order of slots. A caller that reads too
-	// slowly is cut off with ABORTED.
+	// Decisions streams the decisions that this node makes from now on. These include decisions on
+	// values that clients proposed at other nodes. The decisions are not necessarily in the order of
+	// slots. The call fails with `ABORTED` if the caller reads too slowly.
 	// Right: read.
 	Decisions(context.Context, *DecisionsRequest, *connect.ServerStream[DecisionsResponse]) error
 }

@@ -22,19 +22,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Algorithm is an algorithm for agreement on the value of one node.
+// Algorithm is an algorithm by which all nodes agree on the value of one node.
 type Algorithm int32
 
 const (
 	// The default of the request.
 	Algorithm_ALGORITHM_UNSPECIFIED Algorithm = 0
-	// Exponential information gathering: n > 3m, m+1 rounds.
+	// Exponential information gathering. It needs n > 3m and takes m+1 rounds.
 	Algorithm_ALGORITHM_EIG Algorithm = 1
-	// Oral messages, the recursion OM(m): n > 3m, m+1 rounds.
+	// The recursive algorithm OM(m) with oral messages. It needs n > 3m and takes m+1 rounds.
 	Algorithm_ALGORITHM_OM Algorithm = 2
-	// Signed messages, SM(m): n >= m+2, m+1 rounds.
+	// The algorithm SM(m) with signed messages. It needs n >= m+2 and takes m+1 rounds.
 	Algorithm_ALGORITHM_SM Algorithm = 3
-	// Phase king, with short messages: n > 3m, 3m+4 rounds.
+	// Phase king, an algorithm with short messages. It needs n > 3m and takes 3m+4 rounds.
 	Algorithm_ALGORITHM_PHASE_KING Algorithm = 4
 )
 
@@ -83,20 +83,21 @@ func (Algorithm) EnumDescriptor() ([]byte, []int) {
 	return file_parley_v1_agree_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule reduces a vector to one value.
+// Rule says how Consensus computes one value from a vector.
 type Rule int32
 
 const (
-	// The same as RULE_MAJORITY.
+	// The same as `RULE_MAJORITY`.
 	Rule_RULE_UNSPECIFIED Rule = 0
-	// The value of more than half of the nodes; if there is none, the value of the field "otherwise".
+	// The value of more than half of the entries. If there is no such value, the result is the value
+	// of the field `otherwise`.
 	Rule_RULE_MAJORITY Rule = 1
-	// The median of the values as decimal integers. An entry that is no integer counts as the value
-	// of the field "otherwise".
+	// The median of the values as decimal integers. A value that is not an integer counts as the
+	// value of the field `otherwise`.
 	Rule_RULE_MEDIAN Rule = 2
-	// The minimum of these integers.
+	// The minimum of the values. The values are read as for `RULE_MEDIAN`.
 	Rule_RULE_MINIMUM Rule = 3
-	// The maximum of these integers.
+	// The maximum of the values. The values are read as for `RULE_MEDIAN`.
 	Rule_RULE_MAXIMUM Rule = 4
 )
 
@@ -148,12 +149,12 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 // AgreeRequest is the request of Agree.
 type AgreeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The value, at most 1024 bytes; with EIG and OM for m > 2 at most 32.
+	// The value, at most 1024 bytes. With EIG or OM and m > 2, the value may have at most 32 bytes.
 	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// By default EIG.
+	// The default is EIG.
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
-	// How many nodes may be faulty, at most 4 and within the algorithm's bound. 0: as many as the
-	// algorithm tolerates.
+	// How many nodes may be faulty: at most 4, and at most as many as the algorithm tolerates among n
+	// nodes. 0 means the largest allowed number.
 	M uint32 `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
 	// Whether the response contains the nodes' reports of what they received. The call then takes up
 	// to one round longer.
@@ -265,21 +266,22 @@ func (x *AgreeResponse) GetDecision() *Decision {
 	return nil
 }
 
-// Decision is the value that all correct nodes decide in one slot.
+// Decision is the value that all correct nodes decide in one slot. A slot is one agreement of a
+// stream.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node whose value was agreed on.
+	// The node that proposed the value.
 	Source    string    `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	M         uint32    `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
-	// The number of the agreement in its stream, from 1. A stream is all agreements with the same
-	// source, algorithm, and m.
+	// The number of the slot in its stream, from 1. A stream is the sequence of all agreements with
+	// the same source, algorithm, and m.
 	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Absent if the nodes decided that the source sent no value. This happens only if the source is
-	// faulty.
+	// The value. Absent if the nodes decided that the source sent no value. This happens only if the
+	// source is faulty.
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	// The nodes' reports of what they received, if requested. A report proves nothing, because a
-	// faulty node may report anything.
+	// The nodes' reports of what they received, if the request asked for them. A report proves
+	// nothing, because a faulty node may report anything.
 	Evidence      []*Account `protobuf:"bytes,6,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,16 +359,16 @@ func (x *Decision) GetEvidence() []*Account {
 	return nil
 }
 
-// Account is one node's report of an agreement.
+// Account is one node's report about one agreement.
 type Account struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reporting node.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// What the node received, in order of arrival.
+	// The values that the node received, in order of arrival.
 	Heard []*Heard `protobuf:"bytes,2,rep,name=heard,proto3" json:"heard,omitempty"`
-	// The node's information tree, where the algorithm has one.
+	// The branches of the node's information tree. Only EIG and OM have such a tree.
 	Tree []*Branch `protobuf:"bytes,3,rep,name=tree,proto3" json:"tree,omitempty"`
-	// Whether the account was truncated because it was too long.
+	// Whether the report was truncated because it was too long.
 	Cut           bool `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -433,11 +435,11 @@ func (x *Account) GetCut() bool {
 // Heard is one value that a node received.
 type Heard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The round; the source sends in round 0.
+	// The round in which the value was sent. The source sends in round 0.
 	Round uint32 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
-	// The sender.
+	// The node that sent the value.
 	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The message, in the notation of the algorithm's paper.
+	// The message, in the notation of the paper that describes the algorithm.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -494,15 +496,16 @@ func (x *Heard) GetText() string {
 	return ""
 }
 
-// Branch is one node of an information tree.
+// Branch is one branch of an information tree. It has the value that one path of nodes relayed to
+// the reporting node.
 type Branch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The nodes that relayed the value, the source first.
+	// The nodes that relayed the value, in order. The first node is the source.
 	Path []string `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
-	// The value received along the path. Absent if no value was received.
+	// The value that arrived along the path. Absent if no value arrived.
 	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
-	// The value resolved from the field in and from the branches below. Absent if the result is that
-	// there is no value.
+	// The value that the algorithm computes from `in` and from the branches below this branch. Absent
+	// if the algorithm computes that there is no value.
 	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -562,17 +565,19 @@ func (x *Branch) GetOut() []byte {
 // ProposeRequest is the request of Propose.
 type ProposeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name that identifies the vector, at most 64 bytes. A node remembers a vector until 1024
-	// further names have been used.
+	// The name of the vector, at most 64 bytes. A node remembers a vector until 1024 further names
+	// have been used.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// This node's value, at most 956 bytes.
+	// The value of this node, at most 956 bytes.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// By default EIG; for m > 2 phase king or signed messages. Identical on all nodes.
+	// The default is EIG. If m > 2, only phase king and signed messages are allowed. All calls with
+	// the same name must have the same algorithm.
 	Algorithm Algorithm `protobuf:"varint,3,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
-	// As in AgreeRequest. Identical on all nodes.
+	// How many nodes may be faulty, as in AgreeRequest. All calls with the same name must have the
+	// same m.
 	M uint32 `protobuf:"varint,4,opt,name=m,proto3" json:"m,omitempty"`
-	// How long this node waits for the others' values before it requests that the agreement begins;
-	// by default 50 ms.
+	// How long this node waits for the values of the other nodes before it asks the other nodes to
+	// begin the agreement. The default is 50 ms.
 	Gather        *durationpb.Duration `protobuf:"bytes,5,opt,name=gather,proto3" json:"gather,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -692,7 +697,7 @@ func (x *ProposeResponse) GetVector() *Vector {
 type Vector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The slot of the decision.
+	// The number of the slot in which the nodes decided the vector.
 	Slot uint64 `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`
 	// One entry for each node, in the order of the configuration.
 	Entries       []*Entry `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
@@ -755,7 +760,7 @@ func (x *Vector) GetEntries() []*Entry {
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// Absent if the node submitted no value in time.
+	// The value of the node. Absent if the node submitted no value in time.
 	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -808,12 +813,12 @@ func (x *Entry) GetValue() []byte {
 // ConsensusRequest is the request of Consensus.
 type ConsensusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The proposal, as for Propose.
+	// The name, the value, and the parameters of the agreement, as for Propose.
 	Proposal *ProposeRequest `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
-	// By default the strict majority. Identical on all nodes.
+	// The default is `RULE_MAJORITY`. All calls with the same name must have the same rule.
 	Rule Rule `protobuf:"varint,2,opt,name=rule,proto3,enum=parley.v1.Rule" json:"rule,omitempty"`
-	// The value that counts for a node that submitted none. It is also the result if no value has the
-	// majority. Identical on all nodes.
+	// The value that the rule uses for a node that submitted no value. It is also the result if no
+	// value has the majority. All calls with the same name must have the same `otherwise`.
 	Otherwise     []byte `protobuf:"bytes,3,opt,name=otherwise,proto3" json:"otherwise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -963,7 +968,9 @@ func (*DecisionsRequest) Descriptor() ([]byte, []int) {
 // DecisionsResponse is the response of Decisions.
 type DecisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message, which says that decisions are streamed from now on.
+	// The decision. Absent in the first message, which says that the stream is open. After 5 s
+	// without a decision, the node sends a message without this field. Such a message says that the
+	// node is still running.
 	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

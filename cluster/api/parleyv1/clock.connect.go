@@ -38,7 +38,7 @@ const (
 
 // ClockServiceClient is a client for the parley.v1.ClockService service.
 type ClockServiceClient interface {
-	// Now returns the cluster's time at this node.
+	// Now returns the cluster's time as this node's clock shows it.
 	// Right: read.
 	Now(context.Context, *NowRequest) (*NowResponse, error)
 }
@@ -80,7 +80,7 @@ func (c *clockServiceClient) Now(ctx context.Context, req *NowRequest) (*NowResp
 
 // ClockServiceHandler is an implementation of the parley.v1.ClockService service.
 type ClockServiceHandler interface {
-	// Now returns the cluster's time at this node.
+	// Now returns the cluster's time as this node's clock shows it.
 	// Right: read.
 	Now(context.Context, *NowRequest) (*NowResponse, error)
 }

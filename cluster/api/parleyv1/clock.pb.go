@@ -63,12 +63,13 @@ func (*NowRequest) Descriptor() ([]byte, []int) {
 // NowResponse is the response of Now.
 type NowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster's time, which all nodes share; it is not synchronized with the outside world.
-	// Initially it is the median of the nodes' own dates. It does not decrease from one response of a
-	// synchronized clock to the next.
+	// The cluster's time, which all nodes share. It is not synchronized with clocks outside the
+	// cluster. At the start of the cluster, it is the median of the dates of the nodes' computers. As
+	// long as the clock is synchronized, a later response never has an earlier time.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// How far the clock of any other correct node may differ from this node's clock, while at most m
-	// nodes are faulty, disconnected, or down. Absent if the clock is not synchronized.
+	// How far the clock of any other correct node may differ from this node's clock. The bound holds
+	// as long as at most m nodes are faulty, disconnected, or down. Absent if the clock is not
+	// synchronized.
 	Bound *durationpb.Duration `protobuf:"bytes,2,opt,name=bound,proto3" json:"bound,omitempty"`
 	// Whether this node's clock is synchronized with the clocks of all but m nodes.
 	Synchronized bool `protobuf:"varint,3,opt,name=synchronized,proto3" json:"synchronized,omitempty"`

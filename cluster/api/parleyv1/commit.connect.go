@@ -40,18 +40,24 @@ const (
 
 // CommitServiceClient is a client for the parley.v1.CommitService service.
 type CommitServiceClient interface {
-	// Commit runs a transaction. The body of a member says what the member does in the transaction.
-	// The participant of each member first prepares its body. Then all participants commit, or all
-	// abort. The call returns when the outcome is decided. A retry at this node gets the same
-	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
-	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
-	// different transaction, to a transaction with other members, or to a finished transaction that
-	// was requested at another node. If the outcome is unknown, the name may belong to the requested
-	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
+	// Commit runs a transaction. The request contains a body for each member that takes part. The
+	// body says what the member does in the transaction. A participant is the program that carries
+	// out the body of one member (see ParticipantService). First, the participants prepare their
+	// bodies and vote. If all participants vote yes, all commit. Otherwise, all abort. The call
+	// returns when the outcome is decided. If you repeat the call at this node, you get the same
+	// outcome, as long as the node remembers the transaction.
+	//
+	// The call fails with `UNKNOWN` and the reason `blocked` if this node cannot learn the outcome
+	// before other nodes recover. It fails with `NOT_FOUND` if a name in `bodies` is not the name of
+	// a member. It fails with `ALREADY_EXISTS` if another request has used the name of the
+	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
+	// transaction with other members or other bodies, and this request has no effect. If the outcome
+	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
+	// requested the transaction at another node, and it may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know
-	// the transaction.
+	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if
+	// this node does not know the transaction.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }
@@ -109,18 +115,24 @@ func (c *commitServiceClient) Outcome(ctx context.Context, req *OutcomeRequest) 
 
 // CommitServiceHandler is an implementation of the parley.v1.CommitService service.
 type CommitServiceHandler interface {
-	// Commit runs a transaction. The body of a member says what the member does in the transaction.
-	// The participant of each member first prepares its body. Then all participants commit, or all
-	// abort. The call returns when the outcome is decided. A retry at this node gets the same
-	// outcome, as long as the node remembers the transaction. UNKNOWN with reason "blocked": the
-	// outcome cannot be known before other nodes recover. ALREADY_EXISTS: the name belongs to a
-	// different transaction, to a transaction with other members, or to a finished transaction that
-	// was requested at another node. If the outcome is unknown, the name may belong to the requested
-	// transaction itself. NOT_FOUND: a name in bodies is not the name of a member.
+	// Commit runs a transaction. The request contains a body for each member that takes part. The
+	// body says what the member does in the transaction. A participant is the program that carries
+	// out the body of one member (see ParticipantService). First, the participants prepare their
+	// bodies and vote. If all participants vote yes, all commit. Otherwise, all abort. The call
+	// returns when the outcome is decided. If you repeat the call at this node, you get the same
+	// outcome, as long as the node remembers the transaction.
+	//
+	// The call fails with `UNKNOWN` and the reason `blocked` if this node cannot learn the outcome
+	// before other nodes recover. It fails with `NOT_FOUND` if a name in `bodies` is not the name of
+	// a member. It fails with `ALREADY_EXISTS` if another request has used the name of the
+	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
+	// transaction with other members or other bodies, and this request has no effect. If the outcome
+	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
+	// requested the transaction at another node, and it may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Outcome returns what this node knows about a transaction. NOT_FOUND: this node does not know
-	// the transaction.
+	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if
+	// this node does not know the transaction.
 	// Right: read.
 	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 }

@@ -79,7 +79,8 @@ type CommitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The transaction's name, at most 255 bytes.
 	Transaction string `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
-	// The body of each member, by its name: at most 60 KiB each, and 512 KiB together.
+	// The body of each member that takes part. The key is the member's name. Each body has at most 60
+	// KiB. All bodies together have at most 512 KiB.
 	Bodies        map[string][]byte `protobuf:"bytes,2,rep,name=bodies,proto3" json:"bodies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -132,9 +133,9 @@ func (x *CommitRequest) GetBodies() map[string][]byte {
 // CommitResponse is the response of Commit.
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True if all members commit; false if no member commits.
+	// True if all members commit. False if no member commits.
 	Committed bool `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
-	// The reason of an abort, if known: which member voted no, and its explanation.
+	// Why the transaction was aborted, if this is known: the member that voted no, and its reason.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -235,9 +236,10 @@ type OutcomeResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Transaction string                 `protobuf:"bytes,1,opt,name=transaction,proto3" json:"transaction,omitempty"`
 	State       TransactionState       `protobuf:"varint,2,opt,name=state,proto3,enum=parley.v1.TransactionState" json:"state,omitempty"`
-	// The reason of an abort, if known: which member voted no, and its explanation.
+	// Why the transaction was aborted, if this is known: the member that voted no, and its reason.
 	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
-	// The members that must recover before a blocked transaction gets its outcome.
+	// If the transaction is blocked: the members that it waits for. This node learns the outcome when
+	// it can reach one of them.
 	Waits         []string `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

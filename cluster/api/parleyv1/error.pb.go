@@ -78,12 +78,12 @@ type ErrorDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the request took effect.
 	Outcome Outcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=parley.v1.Outcome" json:"outcome,omitempty"`
-	// The reason as a constant word or phrase, such as "expired" or "not a member"; the error's
-	// message is a sentence.
+	// The reason as a constant word or phrase, such as `expired` or `not a member`. The message of
+	// the error explains the reason in a sentence.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The node that answered.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// If the reason is "gone": the first position that is still retained.
+	// If the reason is `gone`: the first position that the node still retains.
 	First         uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -43,26 +43,38 @@ const (
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
 	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
-	// delivered the payload. In durable mode the payload is then on disk, except in Byzantine groups,
-	// which are always in memory. Even if this node crashes now, all members that stay deliver the
-	// payload in groups of the levels total, uniform, and atomic, and all correct members deliver it
-	// in Byzantine groups. In groups of the levels reliable, FIFO, and causal, this is certain only
-	// if this node stays. UNKNOWN: the payload may have been delivered, or may still be delivered.
-	// UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// delivered the payload. In durable mode, the payload is then on the disk of this node. But
+	// groups of level Byzantine are always in memory, even in durable mode.
+	//
+	// If this node crashes after the call has returned, the level says which other members still
+	// deliver the payload. In groups of the levels total, uniform, and atomic, all members that stay
+	// deliver it. A member stays if it does not crash and is not excluded. In groups of level
+	// Byzantine, all correct members deliver it. In groups of the levels reliable, FIFO, and causal,
+	// perhaps no other member delivers it.
+	//
+	// The call fails with `UNKNOWN` if the payload may have been delivered, or may still be
+	// delivered. It fails with `UNAVAILABLE` if this node is currently not a member. The payload was
+	// then not sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
-	// Subscribe streams this node's deliveries of a group, in their order, until the caller
-	// disconnects. A caller can resume at any position that is still retained. If the positions of
-	// the group are the same at all nodes (see Delivery), the caller can resume at any node. In
-	// durable mode, a restarted node still has the deliveries that it had on disk, except in
-	// Byzantine groups. If a group is in memory and all its members have ended, the group and its
-	// positions start from scratch. OUT_OF_RANGE: the position is no longer retained; the field
-	// "first" of the detail is the first retained position. ABORTED: the caller read too slowly and
-	// was cut off. UNAVAILABLE: this node is no longer a member.
+	// Subscribe streams this node's deliveries of a group, in the order of delivery, until the caller
+	// disconnects. A caller can resume at any position that this node still retains. If the positions
+	// of the group are the same at all nodes (see Delivery), the caller can also resume at another
+	// node.
+	//
+	// In durable mode, a restarted node still has the deliveries that were on its disk. But groups of
+	// level Byzantine are always in memory. If a group is in memory and all its members have ended,
+	// the group starts again. A position may then mean another payload than before.
+	//
+	// The call fails with `OUT_OF_RANGE` if this node no longer retains the position. The field
+	// `first` of the error's detail is the first position that the node retains. The call fails with
+	// `ABORTED` if the caller reads too slowly. It fails with `UNAVAILABLE` if this node is no longer
+	// a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest) (*connect.ServerStreamForClient[SubscribeResponse], error)
-	// Fetch is Subscribe for callers that do not stream, such as curl. It returns deliveries from a
-	// position on. If there is no delivery yet, Fetch waits for the first one.
+	// Fetch returns deliveries of a group from a position on, in one response. Fetch is for callers
+	// that cannot read a stream, such as curl. If there is no delivery yet, Fetch waits for the first
+	// one.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }
@@ -133,26 +145,38 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
 	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
-	// delivered the payload. In durable mode the payload is then on disk, except in Byzantine groups,
-	// which are always in memory. Even if this node crashes now, all members that stay deliver the
-	// payload in groups of the levels total, uniform, and atomic, and all correct members deliver it
-	// in Byzantine groups. In groups of the levels reliable, FIFO, and causal, this is certain only
-	// if this node stays. UNKNOWN: the payload may have been delivered, or may still be delivered.
-	// UNAVAILABLE: this node is not a member now, and nothing was sent.
+	// delivered the payload. In durable mode, the payload is then on the disk of this node. But
+	// groups of level Byzantine are always in memory, even in durable mode.
+	//
+	// If this node crashes after the call has returned, the level says which other members still
+	// deliver the payload. In groups of the levels total, uniform, and atomic, all members that stay
+	// deliver it. A member stays if it does not crash and is not excluded. In groups of level
+	// Byzantine, all correct members deliver it. In groups of the levels reliable, FIFO, and causal,
+	// perhaps no other member delivers it.
+	//
+	// The call fails with `UNKNOWN` if the payload may have been delivered, or may still be
+	// delivered. It fails with `UNAVAILABLE` if this node is currently not a member. The payload was
+	// then not sent.
 	// Right: write.
 	Broadcast(context.Context, *BroadcastRequest) (*BroadcastResponse, error)
-	// Subscribe streams this node's deliveries of a group, in their order, until the caller
-	// disconnects. A caller can resume at any position that is still retained. If the positions of
-	// the group are the same at all nodes (see Delivery), the caller can resume at any node. In
-	// durable mode, a restarted node still has the deliveries that it had on disk, except in
-	// Byzantine groups. If a group is in memory and all its members have ended, the group and its
-	// positions start from scratch. OUT_OF_RANGE: the position is no longer retained; the field
-	// "first" of the detail is the first retained position. ABORTED: the caller read too slowly and
-	// was cut off. UNAVAILABLE: this node is no longer a member.
+	// Subscribe streams this node's deliveries of a group, in the order of delivery, until the caller
+	// disconnects. A caller can resume at any position that this node still retains. If the positions
+	// of the group are the same at all nodes (see Delivery), the caller can also resume at another
+	// node.
+	//
+	// In durable mode, a restarted node still has the deliveries that were on its disk. But groups of
+	// level Byzantine are always in memory. If a group is in memory and all its members have ended,
+	// the group starts again. A position may then mean another payload than before.
+	//
+	// The call fails with `OUT_OF_RANGE` if this node no longer retains the position. The field
+	// `first` of the error's detail is the first position that the node retains. The call fails with
+	// `ABORTED` if the caller reads too slowly. It fails with `UNAVAILABLE` if this node is no longer
+	// a member.
 	// Right: read.
 	Subscribe(context.Context, *SubscribeRequest, *connect.ServerStream[SubscribeResponse]) error
-	// Fetch is Subscribe for callers that do not stream, such as curl. It returns deliveries from a
-	// position on. If there is no delivery yet, Fetch waits for the first one.
+	// Fetch returns deliveries of a group from a position on, in one response. Fetch is for callers
+	// that cannot read a stream, such as curl. If there is no delivery yet, Fetch waits for the first
+	// one.
 	// Right: read.
 	Fetch(context.Context, *FetchRequest) (*FetchResponse, error)
 }

@@ -23,29 +23,32 @@ const (
 )
 
 // Level is what a group promises, and under which faults. The level Byzantine tolerates Byzantine
-// faults. All other levels tolerate only crashes.
+// faults. All other levels tolerate only crashes. A member stays if it does not crash and is not
+// excluded.
 type Level int32
 
 const (
-	// The group's own level.
+	// The level in the configuration of the group.
 	Level_LEVEL_UNSPECIFIED Level = 0
-	// Uniform total order: if any member delivers a payload, even a member that crashes, all members
-	// that stay deliver it at the same position.
+	// Uniform total order. If any member delivers a payload, all members that stay deliver it at the
+	// same position. This is true even for a payload that only a crashed member has delivered.
 	Level_LEVEL_TOTAL Level = 1
 	// No order. If a member that stays delivers a payload, all members that stay deliver it.
 	Level_LEVEL_RELIABLE Level = 2
-	// No order. If any member delivers a payload, even a member that crashes, all members that stay
-	// deliver it.
+	// No order. If any member delivers a payload, all members that stay deliver it. This is true even
+	// for a payload that only a crashed member has delivered.
 	Level_LEVEL_UNIFORM Level = 3
-	// Reliable, with each sender's payloads in the order of their broadcasts.
+	// As reliable. In addition, all members deliver the payloads of one sender in the order of their
+	// broadcasts.
 	Level_LEVEL_FIFO Level = 4
-	// FIFO. In addition, a member delivers a payload only after all payloads that the sender had
-	// delivered before it broadcast this payload.
+	// As FIFO. In addition, if a member delivers payload A and then broadcasts payload B, every
+	// member delivers A before B.
 	Level_LEVEL_CAUSAL Level = 5
-	// Uniform total order, by the lecture's two phases.
+	// Uniform total order, as for the level total. The group uses the two-phase protocol of the
+	// lecture.
 	Level_LEVEL_ATOMIC Level = 6
-	// Total order at all correct members, while at most m members are faulty. The group is in memory,
-	// even in durable mode: deliveries are retained as long as n-m nodes run.
+	// Total order at all correct members, as long as at most m members are faulty. The group is in
+	// memory, even in durable mode. The group retains deliveries as long as n-m nodes run.
 	Level_LEVEL_BYZANTINE Level = 7
 )
 
@@ -105,10 +108,11 @@ type BroadcastRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// At most 60 KiB.
+	// The payload, at most 60 KiB.
 	Payload []byte `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
-	// By default the group's level. A group of level reliable, uniform, FIFO, or causal accepts
-	// payloads of any of these four levels. Any other group accepts only payloads of its own level.
+	// The level of this payload. The default is the group's level. A group of level reliable,
+	// uniform, FIFO, or causal accepts payloads of any of these four levels. Any other group accepts
+	// only payloads of its own level.
 	Level         Level `protobuf:"varint,3,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -214,9 +218,9 @@ func (x *BroadcastResponse) GetPosition() uint64 {
 // Delivery is one payload that a group has delivered.
 type Delivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position grows with every delivery, but not always by 1. In groups of the levels total,
-	// atomic, and Byzantine, a payload has the same position at all members. In other groups, a
-	// position is valid only at this node.
+	// The position of the payload in the group. The position grows with every delivery, but not
+	// always by 1. In groups of the levels total, atomic, and Byzantine, a payload has the same
+	// position at all members. In other groups, a position is valid only at this node.
 	Position uint64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	// The node that broadcast the payload.
 	From          string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
@@ -281,9 +285,9 @@ type SubscribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// The first position to deliver. If no delivery has this position, the subscription begins with
-	// the next delivery. To resume, give the position of the caller's last delivery plus 1. 0 means
-	// new deliveries only.
+	// The position of the first delivery to return. If no delivery has this position, the
+	// subscription begins with the first delivery at a later position. To resume, add 1 to the
+	// position of the last delivery that you received. 0 means new deliveries only.
 	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -336,10 +340,11 @@ func (x *SubscribeRequest) GetFrom() uint64 {
 // SubscribeResponse is the response of Subscribe.
 type SubscribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent in the first message, which says that the subscription is open. Also absent in a message
-	// after every 5 s without a delivery, which says that the node is still running.
+	// The delivery. Absent in the first message, which says that the subscription is open. After 5 s
+	// without a delivery, the node sends a message without this field. Such a message says that the
+	// node is still running.
 	Delivery *Delivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// The value of from with which a new subscription continues after this message.
+	// To continue after this message with a new subscription, use this value as the field `from`.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,13 +399,14 @@ type FetchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// As in SubscribeRequest. 0 means new deliveries only.
+	// The position of the first delivery to return, as in SubscribeRequest. 0 means new deliveries
+	// only.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	// The maximum number of deliveries; by default, and at most, 1000. The response ends earlier when
-	// it reaches 1 MiB.
+	// The maximum number of deliveries. The default is 1000, which is also the maximum. The response
+	// ends earlier if it reaches 1 MiB.
 	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// How long to wait for the first delivery: at most 1 min, by default 10 s. If there is none in
-	// this time, the response has no deliveries.
+	// How long to wait for the first delivery. The default is 10 s, and the maximum is 1 min. If no
+	// delivery arrives in this time, the response contains no deliveries.
 	Wait          *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -468,7 +474,7 @@ func (x *FetchRequest) GetWait() *durationpb.Duration {
 type FetchResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Deliveries []*Delivery            `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
-	// The value of from for the next call, so that no delivery is missed.
+	// The value of `from` for the next call. With this value, the next call skips no delivery.
 	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

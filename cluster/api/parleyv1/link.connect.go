@@ -38,9 +38,10 @@ const (
 
 // LinkServiceClient is a client for the parley.v1.LinkService service.
 type LinkServiceClient interface {
-	// Carry carries messages to a node. A node makes one call after another, and numbers the calls,
-	// so that the other node accepts each message once and in order. If a call fails, or if one of
-	// the two nodes receives nothing from the other for too long, both nodes begin a new session.
+	// Carry carries messages to the called node. A node makes one call after another, and numbers its
+	// calls. The numbers let the called node accept each message once and in order. If a call fails,
+	// both nodes begin a new session. Both nodes also begin a new session if one of them receives
+	// nothing from the other for too long.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
 
@@ -80,9 +81,10 @@ func (c *linkServiceClient) Carry(ctx context.Context, req *CarryRequest) (*Carr
 
 // LinkServiceHandler is an implementation of the parley.v1.LinkService service.
 type LinkServiceHandler interface {
-	// Carry carries messages to a node. A node makes one call after another, and numbers the calls,
-	// so that the other node accepts each message once and in order. If a call fails, or if one of
-	// the two nodes receives nothing from the other for too long, both nodes begin a new session.
+	// Carry carries messages to the called node. A node makes one call after another, and numbers its
+	// calls. The numbers let the called node accept each message once and in order. If a call fails,
+	// both nodes begin a new session. Both nodes also begin a new session if one of them receives
+	// nothing from the other for too long.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
 

@@ -24,14 +24,14 @@ const (
 // CarryRequest is the request of Carry.
 type CarryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the session, larger than the numbers of earlier sessions of the same incarnation
-	// of the sender.
+	// The number of the session. It is larger than the numbers of all earlier sessions of the
+	// sender's incarnation.
 	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	// The number of the call in the session, from 0.
+	// The number of the call in the session. The first call has the number 0.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// Identifies the caller; only in call 0.
+	// Identifies the caller. Present only in call 0.
 	Hello *LinkHello `protobuf:"bytes,3,opt,name=hello,proto3" json:"hello,omitempty"`
-	// The messages; none in call 0.
+	// The messages. Call 0 has no messages.
 	Frames        []*LinkFrame `protobuf:"bytes,4,rep,name=frames,proto3" json:"frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -141,7 +141,7 @@ func (x *CarryResponse) GetIncarnation() uint64 {
 	return 0
 }
 
-// LinkHello identifies a node to another one.
+// LinkHello identifies a node to another node.
 type LinkHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster's name.
@@ -154,11 +154,12 @@ type LinkHello struct {
 	Min uint32 `protobuf:"varint,4,opt,name=min,proto3" json:"min,omitempty"`
 	// The highest wire version that the node supports.
 	Max uint32 `protobuf:"varint,5,opt,name=max,proto3" json:"max,omitempty"`
-	// The number of the node's folder; absent without a folder, and before version 2.
+	// The number of the node's folder. Absent if the node has no folder, or has a wire version below
+	// 2.
 	Store uint64 `protobuf:"varint,6,opt,name=store,proto3" json:"store,omitempty"`
-	// The position of the node's disk when this incarnation began; absent if store is absent.
+	// The position of the node's disk when this incarnation began. Absent if `store` is absent.
 	Began uint64 `protobuf:"varint,7,opt,name=began,proto3" json:"began,omitempty"`
-	// The current position of the node's disk; absent if store is absent.
+	// The current position of the node's disk. Absent if `store` is absent.
 	Position      uint64 `protobuf:"varint,8,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -253,7 +254,7 @@ func (x *LinkHello) GetPosition() uint64 {
 // LinkFrame is one message.
 type LinkFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The channel of the machine at the receiver that gets the message.
+	// The channel. It identifies the machine that gets the message at the receiver.
 	Channel       uint32 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	Message       []byte `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -45,24 +45,32 @@ const (
 
 // ParticipantServiceClient is a client for the parley.v1.ParticipantService service.
 type ParticipantServiceClient interface {
-	// Prepare prepares a body, so that the service can later commit it or abort it, whatever fails.
-	// The service votes yes if it has prepared the body. The transaction is aborted if the service
-	// votes no, returns an error, or does not answer within the time in the header
-	// connect-timeout-ms. In each of these cases the node also calls Abort.
+	// Prepare prepares a body. After that, the service must be able to commit or abort the body,
+	// whatever fails. The service votes yes if it has prepared the body. The transaction is aborted
+	// if the service votes no or returns an error. It is also aborted if the service does not answer
+	// within the time in the header `connect-timeout-ms`. In all these cases, the node also calls
+	// Abort.
 	//
-	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
-	// this life of the node; if not, the transaction is finished, and the service changes nothing.
+	// If `again` is true, the service has voted yes to the same request in an earlier life, and the
+	// node has restarted since then. The service must vote yes. If the service knows the transaction,
+	// it must record that the transaction is prepared in the current life. If the service does not
+	// know the transaction, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", the request says that the node has aborted everything that was prepared for it
-	// in earlier lives and not requested again in this life: the service must abort this, too. A
-	// request with a smaller life than the largest one seen is too late: the answer must be no.
+	// After a restart, the node first sends requests with `again`, and only then requests without
+	// `again`. So a request without `again` also tells the service which older transactions are
+	// aborted. They are the transactions that the service prepared for this node in an earlier life,
+	// and for which the node has sent no request with `again` in the current life. The service must
+	// abort these transactions too.
+	//
+	// A request without `again` may also arrive too late. If its life is smaller than the largest
+	// life that the service has received from the node, the service must vote no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node repeats the call until it gets an answer that is not
-	// an error. It waits 10 s for each answer. If the service does not know the transaction, the
+	// Commit commits a prepared transaction. The node waits 10 s for each answer. The node repeats
+	// the call until the answer is not an error. If the service does not know the transaction, the
 	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. The node repeats the call as for Commit.
+	// Abort aborts a prepared transaction. The node repeats the call in the same way as a call of
+	// Commit. If the service does not know the transaction, it changes nothing.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 
@@ -134,24 +142,32 @@ func (c *participantServiceClient) Abort(ctx context.Context, req *AbortPartRequ
 
 // ParticipantServiceHandler is an implementation of the parley.v1.ParticipantService service.
 type ParticipantServiceHandler interface {
-	// Prepare prepares a body, so that the service can later commit it or abort it, whatever fails.
-	// The service votes yes if it has prepared the body. The transaction is aborted if the service
-	// votes no, returns an error, or does not answer within the time in the header
-	// connect-timeout-ms. In each of these cases the node also calls Abort.
+	// Prepare prepares a body. After that, the service must be able to commit or abort the body,
+	// whatever fails. The service votes yes if it has prepared the body. The transaction is aborted
+	// if the service votes no or returns an error. It is also aborted if the service does not answer
+	// within the time in the header `connect-timeout-ms`. In all these cases, the node also calls
+	// Abort.
 	//
-	// With "again", the node has restarted after it had received a yes to this request. The answer
-	// must be yes. If the service knows the transaction, the transaction now counts as prepared in
-	// this life of the node; if not, the transaction is finished, and the service changes nothing.
+	// If `again` is true, the service has voted yes to the same request in an earlier life, and the
+	// node has restarted since then. The service must vote yes. If the service knows the transaction,
+	// it must record that the transaction is prepared in the current life. If the service does not
+	// know the transaction, the transaction is finished, and the service changes nothing.
 	//
-	// Without "again", the request says that the node has aborted everything that was prepared for it
-	// in earlier lives and not requested again in this life: the service must abort this, too. A
-	// request with a smaller life than the largest one seen is too late: the answer must be no.
+	// After a restart, the node first sends requests with `again`, and only then requests without
+	// `again`. So a request without `again` also tells the service which older transactions are
+	// aborted. They are the transactions that the service prepared for this node in an earlier life,
+	// and for which the node has sent no request with `again` in the current life. The service must
+	// abort these transactions too.
+	//
+	// A request without `again` may also arrive too late. If its life is smaller than the largest
+	// life that the service has received from the node, the service must vote no.
 	Prepare(context.Context, *PreparePartRequest) (*PreparePartResponse, error)
-	// Commit commits what was prepared. The node repeats the call until it gets an answer that is not
-	// an error. It waits 10 s for each answer. If the service does not know the transaction, the
+	// Commit commits a prepared transaction. The node waits 10 s for each answer. The node repeats
+	// the call until the answer is not an error. If the service does not know the transaction, the
 	// transaction is finished, and the service changes nothing.
 	Commit(context.Context, *CommitPartRequest) (*CommitPartResponse, error)
-	// Abort aborts what was prepared. The node repeats the call as for Commit.
+	// Abort aborts a prepared transaction. The node repeats the call in the same way as a call of
+	// Commit. If the service does not know the transaction, it changes nothing.
 	Abort(context.Context, *AbortPartRequest) (*AbortPartResponse, error)
 }
 

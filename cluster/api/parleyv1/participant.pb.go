@@ -24,16 +24,16 @@ const (
 // PreparePartRequest is the request of Prepare.
 type PreparePartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member whose part the request is about; one service may serve several members.
+	// The member that takes part in the transaction. One service may serve several members.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The transaction's name, at most 255 bytes.
 	Transaction string `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
-	// The member's body, as passed to Commit of CommitService.
+	// The member's body, from the request to CommitService.
 	Body []byte `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
-	// Whether the node received a yes to this request in an earlier life.
+	// Whether the service voted yes to this request in an earlier life.
 	Again bool `protobuf:"varint,4,opt,name=again,proto3" json:"again,omitempty"`
-	// The incarnation of the node: a number that grows with every start. In JSON the number is a
-	// string.
+	// The number of the node's incarnation. Each start of the node has a larger number. In JSON, the
+	// number is a string.
 	Life          uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -107,9 +107,9 @@ func (x *PreparePartRequest) GetLife() uint64 {
 // PreparePartResponse is the response of Prepare.
 type PreparePartResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the part is prepared.
+	// True means yes: the body is prepared.
 	Vote bool `protobuf:"varint,1,opt,name=vote,proto3" json:"vote,omitempty"`
-	// The reason if the vote is no, for callers of Outcome.
+	// If the vote is no: the reason. Callers of Outcome get this text.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -162,7 +162,7 @@ func (x *PreparePartResponse) GetWhy() string {
 // CommitPartRequest is the request of Commit.
 type CommitPartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member whose part the request is about.
+	// The member that takes part in the transaction.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The transaction's name.
 	Transaction   string `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
@@ -254,7 +254,7 @@ func (*CommitPartResponse) Descriptor() ([]byte, []int) {
 // AbortPartRequest is the request of Abort.
 type AbortPartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member whose part the request is about.
+	// The member that takes part in the transaction.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The transaction's name.
 	Transaction   string `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`

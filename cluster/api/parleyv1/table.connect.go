@@ -57,31 +57,33 @@ type TableServiceClient interface {
 	// Open opens a session.
 	// Right: write.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Do applies a command in the language of the state machine.
+	// Do applies a command. The command is written in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. Query needs no
-	// session. A command that changes something, or that the node cannot recognize as a read, also
-	// needs the right write, and may be applied twice if it is retried.
+	// Query applies a command that only reads. The command is written in the language of the state
+	// machine. Query needs no session. If the node does not recognize the command as a read, the
+	// client needs the right `write` too. If you retry a command that changes something, it may be
+	// applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
-	// Get reads the value of a key. NOT_FOUND: the key has no value.
+	// Get returns the value of a key. The call fails with `NOT_FOUND` if the key has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Put sets the value of a key.
 	// Right: write.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
-	// Swap sets the value of a key if it has the expected version.
+	// Swap sets the value of a key, but only if the key has the expected version.
 	// Right: write.
 	Swap(context.Context, *SwapRequest) (*SwapResponse, error)
-	// Add adds to a counter, which is a value of decimal digits; a key without a value counts as 0.
-	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
+	// Add adds a number to a counter. A counter is a key whose value is a number in decimal digits. A
+	// key without a value counts as 0. The call fails with `FAILED_PRECONDITION` if the value is not
+	// a number, or if the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete removes the value of a key. NOT_FOUND: the key has no value.
+	// Delete removes the value of a key. The call fails with `NOT_FOUND` if the key has no value.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }
@@ -255,31 +257,33 @@ type TableServiceHandler interface {
 	// Open opens a session.
 	// Right: write.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Do applies a command in the language of the state machine.
+	// Do applies a command. The command is written in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that reads, in the language of the state machine. Query needs no
-	// session. A command that changes something, or that the node cannot recognize as a read, also
-	// needs the right write, and may be applied twice if it is retried.
+	// Query applies a command that only reads. The command is written in the language of the state
+	// machine. Query needs no session. If the node does not recognize the command as a read, the
+	// client needs the right `write` too. If you retry a command that changes something, it may be
+	// applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
 	// Right: read.
 	Inspect(context.Context, *InspectRequest) (*InspectResponse, error)
-	// Get reads the value of a key. NOT_FOUND: the key has no value.
+	// Get returns the value of a key. The call fails with `NOT_FOUND` if the key has no value.
 	// Right: read.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Put sets the value of a key.
 	// Right: write.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
-	// Swap sets the value of a key if it has the expected version.
+	// Swap sets the value of a key, but only if the key has the expected version.
 	// Right: write.
 	Swap(context.Context, *SwapRequest) (*SwapResponse, error)
-	// Add adds to a counter, which is a value of decimal digits; a key without a value counts as 0.
-	// FAILED_PRECONDITION: the value is not a number, or the sum would be out of range.
+	// Add adds a number to a counter. A counter is a key whose value is a number in decimal digits. A
+	// key without a value counts as 0. The call fails with `FAILED_PRECONDITION` if the value is not
+	// a number, or if the sum would be out of range.
 	// Right: write.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Delete removes the value of a key. NOT_FOUND: the key has no value.
+	// Delete removes the value of a key. The call fails with `NOT_FOUND` if the key has no value.
 	// Right: write.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 }

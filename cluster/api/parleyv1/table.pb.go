@@ -69,8 +69,9 @@ func (x *OpenRequest) GetTable() string {
 
 // OpenResponse is the response of Open.
 type OpenResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the new session.
+	Session       uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,13 +113,13 @@ func (x *OpenResponse) GetSession() uint64 {
 	return 0
 }
 
-// Call identifies a command, so that it can be retried.
+// Call identifies a command. With it, you can safely send the command again.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, from Open.
+	// The session, from the response of Open.
 	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	// The number of the command in the session: 1 for the first command, and 1 more for each further
-	// command.
+	// The number of the command in the session. The first command has the number 1. The number of
+	// each further command is larger by 1.
 	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -173,9 +174,10 @@ type DoRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// Required.
+	// The session and the number of the command. Required.
 	Call *Call `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
-	// At most 60 KiB. For state "bank" it is text, such as "deposit 150".
+	// The command, at most 60 KiB. For the state machine `bank`, the command is text, such as
+	// "deposit 150".
 	Command       []byte `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -238,7 +240,7 @@ type DoResponse struct {
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// The command's position among all commands of the table.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// Whether the state machine refused the command and changed nothing. The answer then says why.
+	// Whether the state machine refused the command and changed nothing. If so, the answer says why.
 	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -300,7 +302,7 @@ type QueryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 60 KiB. For state "bank" it is "balance".
+	// The command, at most 60 KiB. For the state machine `bank`, the command is the text "balance".
 	Command       []byte `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -356,7 +358,7 @@ type QueryResponse struct {
 	Answer []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// The command's position among all commands of the table.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// As in DoResponse.
+	// Whether the state machine refused the command. If so, the answer says why.
 	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -520,7 +522,7 @@ type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 1 KiB.
+	// The key, at most 1 KiB.
 	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -574,7 +576,7 @@ func (x *GetRequest) GetKey() []byte {
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// How often the key has been changed since the table was created.
+	// How many times the key has been changed since the table was created.
 	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -629,11 +631,11 @@ type PutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 1 KiB.
+	// The key, at most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// At most 48 KiB.
+	// The new value, at most 48 KiB.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// The session and number, which make a retry safe.
+	// The session and the number of the command, which make a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -748,13 +750,13 @@ type SwapRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 1 KiB.
+	// The key, at most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The version that the key must have. 0 means that the key must have no value.
+	// The expected version of the key. 0 means that the key must have no value.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// At most 48 KiB.
+	// The new value, at most 48 KiB.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// The session and number, which make a retry safe.
+	// The session and the number of the command, which make a retry safe.
 	Call          *Call `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -828,11 +830,11 @@ func (x *SwapRequest) GetCall() *Call {
 // SwapResponse is the response of Swap.
 type SwapResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the key had the expected version, so that its value was changed.
+	// Whether the value was changed, because the key had the expected version.
 	Swapped bool `protobuf:"varint,1,opt,name=swapped,proto3" json:"swapped,omitempty"`
 	// The current version of the key.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// If the value was not swapped: the current value; absent if the key has none.
+	// If the value was not changed: the current value. Absent if the key has no value.
 	Value         []byte `protobuf:"bytes,3,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -894,11 +896,11 @@ type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 1 KiB.
+	// The key, at most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The summand; it may be negative.
+	// The number to add. It may be negative.
 	By int64 `protobuf:"varint,3,opt,name=by,proto3" json:"by,omitempty"`
-	// The session and number, which make a retry safe.
+	// The session and the number of the command, which make a retry safe.
 	Call          *Call `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1013,9 +1015,9 @@ type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The table's name.
 	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// At most 1 KiB.
+	// The key, at most 1 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The session and number, which make a retry safe.
+	// The session and the number of the command, which make a retry safe.
 	Call          *Call `protobuf:"bytes,3,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1075,7 +1077,7 @@ func (x *DeleteRequest) GetCall() *Call {
 // DeleteResponse is the response of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new version of the key: the next value gets the version after it.
+	// The new version of the key. The next value of the key gets the next version.
 	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

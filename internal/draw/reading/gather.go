@@ -396,9 +396,38 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 			return true
 		}
 	case first && known:
-		return func(_ content, said Said) bool { return said.Values.One() == parley.Printable(given) }
+		value := parley.Printable(given)
+		if meant, sent, other := r.meant(value); sent {
+			value = meant
+		} else if other {
+			break // values are sent in another form, and that of this one is unknown
+		}
+		return func(_ content, said Said) bool { return said.Values.One() == value }
 	}
 	return func(content, Said) bool { return true }
+}
+
+// meant returns how correct processes send an initial value in the first round, if one of them has it: a vote of yes
+// may be sent as 1. other reports that some initial value is sent in another form.
+func (r *reader) meant(value string) (form string, sent, other bool) {
+	first := slices.Sorted(maps.Keys(r.rounds))[0]
+	for from := range parley.ID(r.p.N) {
+		given, known := r.given[from]
+		if !known || r.g.Faulty.Has(from) {
+			continue
+		}
+		for _, c := range r.contents(first, from) {
+			said := r.explain(from, c, 1).Values.One()
+			if c.key == "" || said == "" {
+				continue
+			}
+			other = other || said != parley.Printable(given)
+			if parley.Printable(given) == value {
+				form, sent = said, true
+			}
+		}
+	}
+	return form, sent, other
 }
 
 // due reports whether a process that sends nothing in a round should have sent something. A faulty one should: in

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -34,6 +35,9 @@ type Engine struct {
 func New(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
 	return &Engine{protocols: protocols, scenarios: scenarios, version: version}
 }
+
+// mostExploring is the longest duration of a search.
+const mostExploring = 10 * time.Minute
 
 // MaxQuestion is the size of the largest question, in bytes.
 const MaxQuestion = 2 << 20
@@ -70,6 +74,9 @@ var answerers = map[string]answerer{
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,
+	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
+	"explore": exploring,
+	"pairs":   pairing,
 }
 
 // ofAll makes an answerer from a method that answers at once.

@@ -47,9 +47,17 @@ func newEngine() *engine.Engine { return engine.New(catalog.All(), scenarios.Fil
 // Every scenario of the gallery runs, and every question about its run has an answer.
 func TestGallery(t *testing.T) {
 	e := newEngine()
-	gallery := answers[engine.About](t, e, map[string]any{"ask": "about"}).Gallery
+	about := answers[engine.About](t, e, map[string]any{"ask": "about"})
+	gallery := about.Gallery
 	if len(gallery) < 60 {
 		t.Fatalf("%d scenarios", len(gallery))
+	}
+	for _, c := range gallery {
+		if !slices.ContainsFunc(about.Lessons, func(l engine.Lesson) bool {
+			return l.Number == c.Lesson && l.Title != "" && l.Question != ""
+		}) {
+			t.Errorf("%s: no lesson %q in %+v", c.Name, c.Lesson, about.Lessons)
+		}
 	}
 	for _, c := range gallery {
 		t.Run(c.Name, func(t *testing.T) {
@@ -81,6 +89,16 @@ func TestGallery(t *testing.T) {
 			tables := answers[engine.TablesAnswer](t, e, ask("tables")).Tables
 			if len(run.Rounds) > 0 && len(tables) == 0 {
 				t.Error("rounds without a table")
+			}
+			for _, table := range tables {
+				for i, row := range table.Cells {
+					for j, c := range row {
+						lies := c.Lie && slices.Equal(c.Rows, c.Honest) && c.Total <= 12
+						if lies || c.Honest != nil && (!c.Lie || !table.Senders[j].Faulty) {
+							t.Errorf("%s to %s: %+v", table.Senders[j].Name, table.Receivers[i].Name, c)
+						}
+					}
+				}
 			}
 			story := answers[engine.StoryAnswer](t, e, ask("story", "from", 1, "count", 500)).Lines
 			if len(story) != min(int(events), 500) {
@@ -175,5 +193,43 @@ func TestCost(t *testing.T) {
 		if (measured == 0) != (quantity == "rounds") {
 			t.Errorf("%s: %d measured", quantity, measured)
 		}
+	}
+}
+
+// A search finds what "parley explore" finds, reports its progress, and its run can be opened.
+func TestExplore(t *testing.T) {
+	e := newEngine()
+	broken := map[string]any{"protocol": "twophase", "flags": map[string]string{"n": "3", "crashes": "1", "property": "non-blocking", "beyond-bound": "true"}}
+	for _, c := range []struct {
+		model   map[string]any
+		outcome string
+	}{
+		{map[string]any{"protocol": "om", "flags": map[string]string{"n": "4", "m": "1", "step": "round"}}, "exhausted"},
+		{map[string]any{"protocol": "om", "flags": map[string]string{
+			"n": "3", "m": "1", "beyond-bound": "true", "step": "round", "faulty": "2",
+		}}, "found"},
+		{broken, "found"},
+	} {
+		model := answers[engine.ModelAnswer](t, e, map[string]any{"ask": "model", "model": c.model})
+		if model.Error != nil || len(model.Words) < 3 || len(model.Fields) < 10 {
+			t.Errorf("%v: %+v", c.model, model)
+		}
+		found := answers[engine.ExploreAnswer](t, e, map[string]any{"ask": "explore", "model": c.model})
+		if found.Outcome != c.outcome || (found.Trace != "") != (c.outcome == "found") || found.States == 0 {
+			t.Errorf("%v: %+v", c.model, found)
+		}
+		if found.Trace == "" {
+			continue
+		}
+		run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"trace": found.Trace}})
+		if run.Report.Events == 0 || len(run.Pictures) == 0 {
+			t.Errorf("%v: %+v", c.model, run)
+		}
+	}
+	pairs := answers[engine.PairsAnswer](t, e, map[string]any{"ask": "pairs", "model": map[string]any{
+		"protocol": "om", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
+	}})
+	if pairs.Outcome != "found" || len(pairs.Pairs) == 0 || !strings.HasPrefix(pairs.SVG, "<svg") {
+		t.Errorf("%+v", pairs)
 	}
 }

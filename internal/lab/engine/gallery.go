@@ -3,6 +3,8 @@ package engine
 import (
 	"io/fs"
 	"strings"
+
+	"parley/docs/tutorials/learn"
 )
 
 // About is the answer to "about": what there is to see.
@@ -10,6 +12,14 @@ type About struct {
 	Version   string            `json:"version"`
 	Protocols []ProtocolSummary `json:"protocols"`
 	Gallery   []Card            `json:"gallery"`
+	Lessons   []Lesson          `json:"lessons"` // in their order
+}
+
+// Lesson is a lesson that explains scenarios of the gallery.
+type Lesson struct {
+	Number   string `json:"number"` // as in Card.Lesson
+	Title    string `json:"title"`
+	Question string `json:"question"` // that it answers
 }
 
 // ProtocolSummary is a protocol in a list.
@@ -59,6 +69,20 @@ func gallery(scenarios fs.FS) ([]Card, error) {
 		cards = append(cards, c)
 	}
 	return cards, nil
+}
+
+// lessons reads the table of the lessons.
+func lessons() []Lesson {
+	all := []Lesson{}
+	for line := range strings.Lines(learn.Index) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.Contains(cells[1], ".md)") {
+			continue
+		}
+		number, title, _ := strings.Cut(linked(cells[1]), " ")
+		all = append(all, Lesson{number, title, strings.TrimSpace(cells[2])})
+	}
+	return all
 }
 
 // linked returns the text of a link, [TEXT](TARGET).

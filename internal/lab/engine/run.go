@@ -14,6 +14,7 @@ import (
 	"parley/internal/draw/svg"
 	"parley/internal/form"
 	"parley/internal/input"
+	"parley/internal/lab/traitor"
 	"parley/internal/report"
 	"parley/internal/scenario"
 	"parley/trace"
@@ -203,10 +204,12 @@ type Cell struct {
 	Total uint64    `json:"total"` // 0: nothing was sent
 	Ink   scene.Ink `json:"ink"`   // the color of the value, if it is a single one
 	Lie   bool      `json:"lie"`
-	Fate  string    `json:"fate,omitempty"` // of a message that did not arrive in time
-	Ref   string    `json:"ref"`
-	Since uint64    `json:"since"` // the event that sent it
-	Until uint64    `json:"until"` // the event of its arrival; 0: none
+	// Honest are the rows that an honest process would send instead of a lie, if they are known.
+	Honest []string `json:"honest,omitempty"`
+	Fate   string   `json:"fate,omitempty"` // of a message that did not arrive in time
+	Ref    string   `json:"ref"`
+	Since  uint64   `json:"since"` // the event that sent it
+	Until  uint64   `json:"until"` // the event of its arrival; 0: none
 }
 
 // TablesAnswer is the answer to "tables": the article's Table 1 for every round of a run.
@@ -220,6 +223,10 @@ func (m *made) tables(_ aboutRun) (any, error) {
 		return a, nil
 	}
 	rounds := m.view.Rounds()
+	honest := make(map[traitor.Sending][]string)
+	if !m.recorded {
+		honest, _ = traitor.Honest(m.Run)
+	}
 	inks := scene.NewPalette(valuesOf(rounds))
 	processes := m.processes()
 	for _, r := range rounds {
@@ -250,6 +257,9 @@ func (m *made) tables(_ aboutRun) (any, error) {
 			for _, id := range s.To {
 				c := at[[2]parley.ID{s.From, id}]
 				c.Rows, c.Total, c.Lie = append(c.Rows, s.Rows...), s.Total, s.Lie
+				if c.Lie {
+					c.Honest = firstRows(honest[traitor.Sending{Round: r.Number, From: s.From, To: id}])
+				}
 				c.Ink, c.Since, c.Until = inks.Of(s.Values.One()), s.Spans[id].Since, s.Spans[id].Until
 				if s.Fate != reading.Arrives {
 					c.Fate = s.Fate.String() + " " + m.Names.Full(id)
@@ -260,6 +270,11 @@ func (m *made) tables(_ aboutRun) (any, error) {
 	}
 	return a, nil
 }
+
+// mostRows is how many rows of a message are shown.
+const mostRows = 12
+
+func firstRows(rows []string) []string { return rows[:min(len(rows), mostRows)] }
 
 func valuesOf(rounds []reading.Round) (values []string) {
 	for _, r := range rounds {
@@ -313,7 +328,7 @@ func (m *made) vote(q struct {
 
 // viewOf returns the view with the information tree of a process.
 func (m *made) viewOf(of string) (*report.View, error) {
-	return report.NewView(m.report, m.log, report.Options{Rows: 12, Tree: of}, 0, m.tree)
+	return report.NewView(m.report, m.log, report.Options{Rows: mostRows, Tree: of}, 0, m.tree)
 }
 
 // ExportAnswer is the answer to "export": a file.

@@ -187,5 +187,6 @@ func (e *Engine) about(struct{ asked }) (any, error) {
 			return ProtocolSummary{p.Name, p.Title, p.Paper, p.Timing.String(), p.Faults.String()}
 		}),
 		Gallery: gallery,
+		Lessons: lessons(),
 	}, err
 }

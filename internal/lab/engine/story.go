@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley"
@@ -164,8 +165,8 @@ func (m *made) stateAt(at uint64) ([]ProcessState, error) {
 		id := parley.ID(len(all))
 		s := ProcessState{Name: p.Name, Ref: p.Ref, Faulty: m.Liars().Has(id), Down: down.Has(id), Variables: []Variable{}}
 		if !s.Faulty && !s.Down {
-			for i, v := range after[id] {
-				changed := i >= len(before[id]) || before[id][i] != v
+			for _, v := range after[id] {
+				changed := !slices.Contains(before[id], v)
 				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
 			}
 		}

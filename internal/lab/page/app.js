@@ -1,14 +1,123 @@
-const say = text => { document.getElementById("hello").textContent = text; };
+// The page: a header, one view, and what every view has: the keys, the notices, and dropped files.
 
-if (document.querySelector('meta[name="parley-engine"]').content === "wasm") {
-  const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
-  worker.onmessage = ({data}) => { if (data.answer ?? data.failed) say(data.answer ?? data.failed); };
-  worker.postMessage({});
-  worker.postMessage({id: 1, question: '{"ask":"about"}'});
-} else {
-  const post = (name, body) => fetch(name, {method: "POST", headers: {"Content-Type": "application/json"}, body});
-  const token = location.hash.replace("#token=", "");
-  history.replaceState(null, "", location.pathname);
-  await post("token", JSON.stringify({token}));
-  say(await (await post("ask", '{"ask":"about"}')).text());
+import {html, render, use, useEffect, useRef, useState} from "./lib.js";
+import {trouble} from "./engine.js";
+import {about, begin, cursor, events, notice, place, run, selection, view} from "./store.js";
+import {write} from "./link.js";
+import {helping, list} from "./keys.js";
+import {isDark, theme, toggle} from "./theme.js";
+import {whereabouts} from "./parts/transport.js";
+import {Copy, Export, shortLink} from "./parts/export.js";
+import {Icon} from "./parts/icon.js";
+import {Gallery} from "./views/gallery.js";
+import {Run} from "./views/run.js";
+import {Guide} from "./views/guide.js";
+import {About} from "./views/about.js";
+
+/** The views, in the order of the navigation. A view that does not work yet is not among them. */
+const views = [
+  {name: "gallery", title: "Gallery", view: Gallery}, {name: "run", title: "Run", view: Run},
+  {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
+];
+
+function Header({current}) {
+  use(theme);
+  const shown = use(run), where = use(place);
+  const onRun = current === "run" && shown.answer;
+  return html`
+    <header class="top">
+      <a class="brand" href="#/gallery"><img src="icon.svg" alt="" width="26" height="26"/><b>Parley</b> <span>lab</span></a>
+      <nav aria-label="Main">${views.map(v => html`
+        <a href=${"#/" + v.name} aria-current=${v.name === current ? "page" : null}
+          onClick=${e => { if (v.name === "run" && where) back(e); }}>${v.title}</a>`)}</nav>
+      <div class="top-tools">${onRun && html`<${Copy} text=${shortLink} label="Copy link" done="Link copied"/><${Export}/>`}
+        <button class="tool keys-button" aria-label="Keys" title="Keys (?)" onClick=${() => { helping.value = true; }}>?</button>
+        <button class="tool" aria-label=${isDark() ? "Light" : "Dark"} title=${isDark() ? "Light" : "Dark"} onClick=${toggle}>
+          <${Icon} name=${isDark() ? "sun" : "moon"}/></button></div>
+    </header>`;
 }
+
+/** Returns to the run that was left. */
+async function back(event) {
+  event.preventDefault();
+  location.hash = await write({
+    view: "run", place: place.peek(), sel: selection.peek(), at: cursor.peek() === events.peek() ? null : cursor.peek(),
+  });
+}
+
+function Keys() {
+  const shown = use(helping);
+  const dialog = useRef(null);
+  useEffect(() => {
+    if (shown) dialog.current.showModal();
+    else dialog.current.close();
+  }, [shown]);
+  return html`
+    <dialog ref=${dialog} class="card" aria-labelledby="keys" onClose=${() => { helping.value = false; }}
+      onClick=${e => e.target === dialog.current && dialog.current.close()}>
+      <div class="card-head"><h2 id="keys">Keys</h2>
+        <button class="tool" aria-label="Close" onClick=${() => dialog.current.close()}><${Icon} name="close"/></button></div>
+      <dl class="keys">${list.map(([keys, says]) => html`
+        <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
+      <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
+        go to the event that sends it. Drop a scenario file on the page to run it.</p>
+    </dialog>`;
+}
+
+/** Where the cursor is, for readers who hear the page. It is said when the cursor rests. */
+function Spoken() {
+  const at = use(cursor), end = use(events), current = use(view);
+  const [said, say] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => say(current === "run" && end ? whereabouts(at, end) : ""), 700);
+    return () => clearTimeout(timer);
+  }, [at, end, current]);
+  return html`<p class="visually-hidden" aria-live="polite">${said}</p>`;
+}
+
+/** A notice with a button to close it. */
+function Notices() {
+  const wrong = use(trouble), says = use(notice);
+  return html`
+    ${wrong && html`<p class="notice trouble" role="status">${wrong}</p>`}
+    ${says && html`<p class="notice" role="status"><span>${says}</span>
+      <button class="tool" aria-label="Close" onClick=${() => { notice.value = ""; }}><${Icon} name="close"/></button></p>`}`;
+}
+
+function App() {
+  const current = use(view), known = use(about);
+  const {view: View, title} = views.find(v => v.name === current) ?? views[0];
+  const main = useRef(null), before = useRef("");
+  useEffect(() => {
+    document.title = `${title} · Parley lab`;
+    scrollTo(0, 0);
+    if (before.current) main.current.focus({preventScroll: true}); // who hears the page hears that it is another one
+    before.current = current;
+  }, [current]);
+  return html`
+    <a class="skip" href="#main" onClick=${e => { e.preventDefault(); main.current.focus(); }}>To the content</a>
+    <${Header} current=${current}/>
+    <${Notices}/>
+    <main id="main" ref=${main} tabindex="-1">${known ? html`<${View}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
+    <${Keys}/><${Spoken}/>`;
+}
+
+// A scenario file that is dropped on the page runs.
+addEventListener("dragover", event => event.preventDefault());
+addEventListener("drop", async event => {
+  event.preventDefault();
+  const file = event.dataTransfer?.files[0];
+  if (!file) return;
+  if (file.size > 1 << 18) return void (notice.value = `${file.name} is too large for a scenario.`);
+  const next = {y: await file.text(), flags: {}};
+  location.hash = await write({view: "run", place: next});
+});
+
+document.addEventListener("click", event => { // a menu closes when something else is pressed
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+
+const root = document.getElementById("app");
+root.replaceChildren();
+render(html`<${App}/>`, root);
+begin().catch(err => { notice.value = err.message; });

@@ -59,7 +59,7 @@ func Seat(r form.Run, of string) (Menu, error) {
 	how, lies := r.Faulty[id]
 	switch {
 	case !lies || how.Choose == nil:
-		return Menu{}, fmt.Errorf("%s has no choices: give it the behavior moves:", of)
+		return Menu{}, fmt.Errorf("%s has no choices: use the behavior \"moves:\"", of)
 	case r.Protocol.Timing != parley.Synchronous || r.Protocol.Lies == nil:
 		return Menu{}, fmt.Errorf("%s has no rounds in which %s could choose", r.Protocol.Name, of)
 	}

@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"cmp"
@@ -18,41 +18,41 @@ import (
 	"parley/trace"
 )
 
-// counterexample is a run that a search found, in the form of a simulated run: with a complete log and header.
-type counterexample struct {
+// Counterexample is a run that a search found, in the form of a simulated run: with a complete log and header.
+type Counterexample struct {
 	finding *explore.Finding
-	run     form.Run
-	header  trace.Header
-	log     *trace.Log // nil if the search was interrupted before it was made
+	Run     form.Run
+	Header  trace.Header
+	Log     *trace.Log // nil if the search was interrupted before it was made
 	report  *report.Report
 	depth   int    // of the search
 	why     string // what broke, with the chosen names
-	story   []string
+	Story   []string
 }
 
 // counterexample makes a counterexample of a run that was found.
-func (s *search) counterexample(finding *explore.Finding) *counterexample {
+func (s *Search) counterexample(finding *explore.Finding) *Counterexample {
 	facts := s.facts(finding)
-	f := &counterexample{finding: finding, run: s.asRun(&finding.Run), log: finding.Run.Log(true), why: finding.Why}
+	f := &Counterexample{finding: finding, Run: s.asRun(&finding.Run), Log: finding.Run.Log(true), why: finding.Why}
 	for _, step := range finding.Run.Steps {
 		if step.Kind != explore.OnStart && (step.Kind != explore.OnRequest || s.protocol.Timing != parley.Synchronous) {
 			f.depth++
 		}
 	}
-	f.header = f.run.Header(facts)
-	f.report = report.New(f.run, f.log, facts)
+	f.Header = f.Run.Header(facts)
+	f.report = report.New(f.Run, f.Log, facts)
 	for _, v := range f.report.Judged { // a split search names processes by their numbers
 		if v.Property.Name == finding.Property && v.Broken != nil {
 			f.why = v.Broken.Error()
 		}
 	}
 	f.why = strings.ReplaceAll(f.why, "\n", " ") // a panic's text may have several lines
-	f.story = reading.Story(s.protocol, f.log.Events, f.run.Style(0))
+	f.Story = reading.Story(s.protocol, f.Log.Events, f.Run.Style(0))
 	return f
 }
 
 // asRun returns a run that was found as one of "parley run": its liars, its requests, and its faults.
-func (s *search) asRun(found *explore.Run) form.Run {
+func (s *Search) asRun(found *explore.Run) form.Run {
 	root := s.options.Roots[found.Root]
 	spec := run.Spec{
 		Protocol: s.protocol, Seed: 1, Name: s.names.Full, Faulty: maps.Clone(root.Faulty), Plan: faultsOf(found),
@@ -112,7 +112,7 @@ func faultsOf(found *explore.Run) (plan run.Plan) {
 }
 
 // facts returns what the events of a run that was found do not show.
-func (s *search) facts(f *explore.Finding) trace.Facts {
+func (s *Search) facts(f *explore.Finding) trace.Facts {
 	timed := s.protocol.Timing == parley.Synchronous || s.options.Model.InTime
 	return trace.Facts{
 		Over: f.Over, Network: f.RunConditions.Network, Processes: f.RunConditions.Processes,
@@ -120,12 +120,12 @@ func (s *search) facts(f *explore.Finding) trace.Facts {
 	}
 }
 
-// diagram draws a run that was found as text, and returns "" if that would be long: the steps in words say the same.
-func (s *search) diagram(f *counterexample, width int, color bool) string {
+// Diagram draws a run that was found as text, and returns "" if that would be long: the steps in words say the same.
+func (s *Search) Diagram(f *Counterexample, width int, color bool) string {
 	const mostLines = 30
-	o := term.SpaceTimeOptions{SpaceTimeOptions: reading.SpaceTimeOptions{Style: f.run.Style(width)}}
+	o := term.SpaceTimeOptions{SpaceTimeOptions: reading.SpaceTimeOptions{Style: f.Run.Style(width)}}
 	o.Color, o.Untimed = color, s.protocol.Timing != parley.Synchronous
-	events := f.log.Events
+	events := f.Log.Events
 	if s.protocol.Timing != parley.Synchronous {
 		events = oneByOne(events)
 	}
@@ -136,16 +136,16 @@ func (s *search) diagram(f *counterexample, width int, color bool) string {
 	return text
 }
 
-// picture draws a run that was found.
-func (s *search) picture(f *counterexample) ([]byte, error) {
+// Picture draws a run that was found.
+func (s *Search) Picture(f *Counterexample) ([]byte, error) {
 	p := s.protocol
 	const width = 100
-	before := trace.Log{Events: f.log.Events} // a panic
+	before := trace.Log{Events: f.Log.Events} // a panic
 	if last := len(before.Events) - 1; last >= 0 && f.finding.Property == explore.NoPanic {
 		before.Events = before.Events[:last]
 	}
-	v, err := report.NewView(f.report, f.log, report.Options{Rows: 12}, width, func(id parley.ID) parley.Tree {
-		return p.Tree(report.Replay(f.run, &before, id))
+	v, err := report.NewView(f.report, f.Log, report.Options{Rows: 12}, width, func(id parley.ID) parley.Tree {
+		return p.Tree(report.Replay(f.Run, &before, id))
 	})
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *search) picture(f *counterexample) ([]byte, error) {
 	if what == f.finding.Property {
 		what = "breaks " + what
 	}
-	return v.Found(oneByOne(f.log.Events), "found by exploration: "+what, true), nil
+	return v.Found(oneByOne(f.Log.Events), "found by exploration: "+what, true), nil
 }
 
 // oneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines
@@ -174,3 +174,6 @@ func oneByOne(events []trace.Event) []trace.Event {
 	}
 	return out
 }
+
+// Panics reports whether the run ends with the panic of a machine, so that no replay repeats it.
+func (f *Counterexample) Panics() bool { return f.finding.Property == explore.NoPanic }

@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // verdict says in one line how the search ended, and what follows from that.
-func (e *result) verdict() []string {
+func (e *Result) Verdict() []string {
 	r := &e.report
 	switch r.Outcome {
 	case explore.Found:
@@ -34,30 +34,30 @@ func (e *result) verdict() []string {
 	case "for":
 		out = append(out, e.covered(), e.fewer())
 	case "memory", "states":
-		out = append(out, e.smaller())
+		out = append(out, e.Smaller())
 	}
 	return out
 }
 
 // covered says how far a search came that ended early, and at what rate.
-func (e *result) covered() string {
+func (e *Result) covered() string {
 	p := &e.report.Progress
 	if e.split != nil {
 		return fmt.Sprintf("covered: %s in %.1f s, %s per second, and %s of the last round",
 			prose.Count(p.States, "state at the start of a round", "states at the start of a round"), p.Took.Seconds(),
-			prose.Number(rate(*p)), prose.Count(p.Moves, "evaluation", "evaluations"))
+			prose.Number(Rate(*p)), prose.Count(p.Moves, "evaluation", "evaluations"))
 	}
 	return fmt.Sprintf("covered: %s in %.1f s, %s per second; %s more are known and not yet visited",
-		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(rate(*p)), prose.Number(p.Frontier))
+		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(Rate(*p)), prose.Number(p.Frontier))
 }
 
 // fewer names three flags that make a search smaller whose time was up, and the flag that lifts the limit.
-func (e *result) fewer() string {
+func (e *Result) fewer() string {
 	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
 }
 
 // smallerAt returns three ways to make a search smaller whose time was up, and nothing for another limit.
-func (e *result) smallerAt(limit string) []string {
+func (e *Result) smallerAt(limit string) []string {
 	if limit != "for" {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (e *result) smallerAt(limit string) []string {
 }
 
 // holds says what holds if nothing was found.
-func (e *result) holds() string {
+func (e *Result) holds() string {
 	if e.aim != "" {
 		return aims[e.aim].holds + e.goal.Says
 	}
@@ -112,7 +112,7 @@ func terminal(n uint64) string {
 }
 
 // judged returns how far a property was tested.
-func (e *result) judged(property string) explore.Judged {
+func (e *Result) judged(property string) explore.Judged {
 	for _, j := range e.report.Judged {
 		if j.Property == property {
 			return j
@@ -122,7 +122,7 @@ func (e *result) judged(property string) explore.Judged {
 }
 
 // untested names the properties about which an exhausted search shows nothing, or not everything, with the reasons.
-func (e *result) untested() (out []string) {
+func (e *Result) untested() (out []string) {
 	if e.report.Outcome != explore.Exhausted || e.options.Goal != nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (r *reasons) text() string {
 }
 
 // foundVerdict says what was found.
-func (e *result) foundVerdict() []string {
+func (e *Result) foundVerdict() []string {
 	f := e.found[0]
 	var out []string
 	switch {
@@ -194,7 +194,7 @@ func (e *result) foundVerdict() []string {
 	default:
 		out = append(out, fmt.Sprintf("found: %s breaks, which is not promised: %s", f.finding.Property, f.why))
 	}
-	if !e.hasCounterexample() {
+	if !(e.Found() != nil) {
 		out = append(out, "interrupted before the run was complete: the same command finds it again")
 	}
 	if more := e.others(); more != "" {
@@ -211,7 +211,7 @@ func (e *result) foundVerdict() []string {
 }
 
 // others counts the findings after the first.
-func (e *result) others() string {
+func (e *Result) others() string {
 	const kept = 100
 	counts := make(map[string]uint64)
 	for _, f := range e.report.Findings[1:] {

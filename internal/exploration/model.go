@@ -1,4 +1,6 @@
-package explore
+// Package exploration makes a search from the flags of "parley explore", and puts its model and its outcome into words.
+// It knows no terminal and no file, so that the command line and a page share it.
+package exploration
 
 import (
 	"cmp"
@@ -15,9 +17,9 @@ import (
 	"parley/internal/naming"
 )
 
-// search describes a complete search.
-type search struct {
-	flags    *flags
+// Search describes a complete search.
+type Search struct {
+	flags    *Flags
 	protocol parley.Protocol
 	bare     bool
 	options  explore.Options
@@ -38,7 +40,7 @@ var aims = map[string]struct{ sought, broken, holds string }{
 }
 
 // head describes the explored system with a remark on its size, its liars and its requests.
-func (s *search) head(size string) []string {
+func (s *Search) head(size string) []string {
 	p := s.protocol
 	out := []string{p.Name + ": " + p.Title, fmt.Sprintf("n = %d processes, m = %d%s", p.N, p.M, size), s.liars()}
 	if asked := s.asked(); asked != "" {
@@ -47,8 +49,8 @@ func (s *search) head(size string) []string {
 	return out
 }
 
-// model describes what is explored.
-func (s *search) model() []string {
+// Model describes what is explored.
+func (s *Search) Model() []string {
 	size := ""
 	if p := s.protocol; p.Bound != nil && p.Bound(p.N, p.M) != nil {
 		size = ": beyond the bound"
@@ -57,7 +59,7 @@ func (s *search) model() []string {
 }
 
 // liars says which processes lie, and how.
-func (s *search) liars() string {
+func (s *Search) liars() string {
 	all := s.begins.liars
 	if len(all[0]) == 0 {
 		return "no process lies"
@@ -82,7 +84,7 @@ func (s *search) liars() string {
 }
 
 // anyway describes how liars without a behavior of their own lie.
-func (s *search) anyway() string {
+func (s *Search) anyway() string {
 	if s.flags.outspoken {
 		return "in every possible way except silence"
 	}
@@ -90,7 +92,7 @@ func (s *search) anyway() string {
 }
 
 // asked describes the requests.
-func (s *search) asked() string {
+func (s *Search) asked() string {
 	var parts []string
 	if open := s.protocol.Proposers.Minus(s.begins.fixed); open != (parley.Set{}) {
 		who := lists.Each(open.All(), s.names.Full)
@@ -114,7 +116,7 @@ func (s *search) asked() string {
 const usual parley.Tick = 900
 
 // wrongs describes the possible faults other than lies.
-func (s *search) wrongs() string {
+func (s *Search) wrongs() string {
 	m := s.options.Model
 	links := "messages arrive in any order"
 	switch {
@@ -151,7 +153,7 @@ func (s *search) wrongs() string {
 }
 
 // way says how and for what the search was made.
-func (s *search) way() string {
+func (s *Search) way() string {
 	text := "a step is one message, timer, or crash"
 	if s.options.Step == explore.Rounds {
 		text = "a step is one round"
@@ -174,7 +176,7 @@ func (s *search) way() string {
 }
 
 // searchedFor says what is searched for.
-func (s *search) searchedFor() string {
+func (s *Search) searchedFor() string {
 	if s.aim != "" {
 		return aims[s.aim].sought + s.goal.Says
 	}
@@ -191,7 +193,7 @@ func (s *search) searchedFor() string {
 func nameOf(p parley.Property) string { return p.Name }
 
 // looked returns the properties of a mode that the search checks.
-func (s *search) looked(mode parley.Mode) (names []string) {
+func (s *Search) looked(mode parley.Mode) (names []string) {
 	for _, q := range s.protocol.Properties {
 		if q.Mode == mode && (len(s.options.Only) == 0 || slices.Contains(s.options.Only, q.Name)) {
 			names = append(names, q.Name)
@@ -201,7 +203,7 @@ func (s *search) looked(mode parley.Mode) (names []string) {
 }
 
 // broken says what a run breaks, or which goal it reaches.
-func (s *search) broken(f *explore.Finding) string {
+func (s *Search) broken(f *explore.Finding) string {
 	switch {
 	case f.Property == explore.NoPanic:
 		return "a panic"
@@ -210,3 +212,6 @@ func (s *search) broken(f *explore.Finding) string {
 	}
 	return f.Property
 }
+
+// Protocol returns the explored protocol.
+func (s *Search) Protocol() parley.Protocol { return s.protocol }

@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ func atWill(how faulty.Behavior) bool {
 }
 
 // anyLie is the behavior of liars without a behavior of their own.
-func (f *flags) anyLie() faulty.Behavior {
+func (f *Flags) anyLie() faulty.Behavior {
 	if f.outspoken {
 		return explore.NeverSilent
 	}
@@ -48,7 +48,7 @@ type coalition map[parley.ID]faulty.Behavior
 const mostInitialStates = 1000
 
 // initialStates reads the flags for the initial states.
-func (f *flags) initialStates(s *search) (b initialStates, err error) {
+func (f *Flags) initialStates(s *Search) (b initialStates, err error) {
 	if b.liars, b.chosen, err = f.coalitions(s.protocol); err != nil {
 		return b, err
 	}
@@ -81,7 +81,7 @@ func (f *flags) initialStates(s *search) (b initialStates, err error) {
 
 // beyondModel demands --beyond-bound if more processes are faulty, or in worse ways, than the protocol tolerates:
 // then no promise is left to break.
-func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
+func (f *Flags) beyondModel(p parley.Protocol, c coalition) error {
 	if f.beyond || f.goal+f.always+f.eventually != "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (f *flags) beyondModel(p parley.Protocol, c coalition) error {
 }
 
 // coalitions returns the sets of processes that may be faulty together. named reports whether the flags name them.
-func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
+func (f *Flags) coalitions(p parley.Protocol) (all []coalition, named bool, err error) {
 	if f.fs.Changed("faulty") {
 		if f.fs.Changed("liars") {
 			return nil, false, parley.FlagErrorf("liars", "--faulty names the faulty processes already: omit one of the "+
@@ -145,7 +145,7 @@ func (f *flags) coalitions(p parley.Protocol) (all []coalition, named bool, err 
 }
 
 // asked returns the requests other than values to try, in the order of their times.
-func (f *flags) asked(p parley.Protocol) ([]sim.Request, error) {
+func (f *Flags) asked(p parley.Protocol) ([]sim.Request, error) {
 	plan, err := f.asks.Plan(p, f.Naming, 1)
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func someBroadcasts(p parley.Protocol) (out []sim.Request) {
 }
 
 // alphabet returns the initial values to try.
-func (f *flags) alphabet(p parley.Protocol) ([]string, error) {
+func (f *Flags) alphabet(p parley.Protocol) ([]string, error) {
 	if p.Proposers == (parley.Set{}) {
 		for _, flag := range []string{"values", "try-values"} {
 			if f.fs.Changed(flag) {

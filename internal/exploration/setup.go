@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"flag"
@@ -15,13 +15,13 @@ import (
 	"parley/internal/nearest"
 )
 
-// setup checks the flags and makes a search from them.
-func (f *flags) setup() (*search, error) {
+// Setup checks the flags and makes a search from them.
+func (f *Flags) Setup() (*Search, error) {
 	p, err := f.build()
 	if err != nil {
 		return nil, err
 	}
-	s := &search{flags: f, names: f.Names, bare: p.Bare != nil}
+	s := &Search{flags: f, names: f.Names, bare: p.Bare != nil}
 	if p.Bound != nil && !f.beyond {
 		if err := p.Bound(p.N, p.M); err != nil {
 			return nil, parley.FlagErrorf("m", "%w; --beyond-bound explores it nevertheless", err)
@@ -44,6 +44,7 @@ func (f *flags) setup() (*search, error) {
 		return nil, err
 	}
 	s.options.Protocol, s.options.Roots = s.protocol, s.begins.roots
+	s.options.Memory, s.options.For = f.memory<<30, f.limit
 	return s, f.aims(s)
 }
 
@@ -61,7 +62,7 @@ func atLeast(p parley.Protocol) int {
 
 // build makes the protocol. Without -n it has the fewest processes that tolerate one fault, or the faults of -m: the
 // simulator's default n has too many states.
-func (f *flags) build() (parley.Protocol, error) {
+func (f *Flags) build() (parley.Protocol, error) {
 	n := f.fs.Lookup("n")
 	if n == nil || n.Changed {
 		return f.Protocol()
@@ -97,7 +98,7 @@ func elsewhere(p parley.Protocol) string {
 }
 
 // check returns an error if flags are wrong in themselves or for this protocol.
-func (f *flags) check(p parley.Protocol) error {
+func (f *Flags) check(p parley.Protocol) error {
 	switch {
 	case !slices.Contains(grains, f.step):
 		return parley.FlagErrorf("step", "unknown step %q: %s", f.step, nearest.Names(f.step, grains))
@@ -124,8 +125,6 @@ func (f *flags) check(p parley.Protocol) error {
 		return parley.FlagErrorf("memory", "%d GiB: allowed are 1 to %d", f.memory, 1<<20)
 	case f.workers < 1 || f.workers > form.MostWorkers:
 		return parley.FlagErrorf("workers", "%d threads: allowed are 1 to %d", f.workers, form.MostWorkers)
-	case f.width != 0 && f.width < 40:
-		return parley.FlagErrorf("width", "%d columns: allowed are 40 or more, or 0 for the width of the terminal", f.width)
 	case f.model.LostDisks > f.model.Restarts:
 		return parley.FlagErrorf("lost-disks", "%d is more than --restarts, which is %d: raise --restarts", f.model.LostDisks,
 			f.model.Restarts)
@@ -146,10 +145,6 @@ func (f *flags) check(p parley.Protocol) error {
 	if f.model.Timeouts > 0 && p.Timing == parley.Synchronous {
 		return parley.FlagErrorf("timeouts", "%s has rounds, whose timers expire when they are due: omit the flag", p.Name)
 	}
-	if f.pairs && f.traceTo != "" {
-		return parley.FlagErrorf("trace", "a trace holds one run, and --indistinguishable finds several: use --svg, "+
-			"which draws all")
-	}
 	for _, other := range []string{"goal", "always", "eventually", "property", "step"} {
 		if f.pairs && f.fs.Changed(other) {
 			return parley.FlagErrorf("indistinguishable", "it is a search by rounds of its own: omit --%s", other)
@@ -159,7 +154,7 @@ func (f *flags) check(p parley.Protocol) error {
 }
 
 // circumstances fills in the possible faults, and how the search is made.
-func (f *flags) circumstances(s *search) error {
+func (f *Flags) circumstances(s *Search) error {
 	p, given := s.protocol, f.fs.Changed
 	m := f.model
 	if !given("fifo") {
@@ -204,7 +199,7 @@ func (f *flags) circumstances(s *search) error {
 const oneMachine = "as one machine"
 
 // aims fills in what to search for.
-func (f *flags) aims(s *search) error {
+func (f *Flags) aims(s *Search) error {
 	p := s.protocol
 	all := lists.Of(p.Properties, nameOf)
 	for _, name := range f.properties {
@@ -253,7 +248,7 @@ func (f *flags) aims(s *search) error {
 }
 
 // symmetries reads which processes are symmetric.
-func (f *flags) symmetries(s *search, named parley.Set) error {
+func (f *Flags) symmetries(s *Search, named parley.Set) error {
 	const flag = "symmetry"
 	if f.symmetry == "" {
 		return nil

@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 // bytesOfState is the memory for a visited state, without the states that wait and the contents of states.
 const bytesOfState = 32
 
-// endless warns if it is known in advance that a search may not or will not end.
-func (s *search) endless() string {
+// Endless warns if it is known in advance that a search may not or will not end.
+func (s *Search) Endless() string {
 	o := &s.options
 	if o.Depth > 0 || o.States > 0 || o.Order == explore.RandomOrder {
 		return ""
@@ -44,7 +44,7 @@ func (s *search) endless() string {
 // arrivals returns a lower bound on the number of states that results from the messages of a round arriving one by
 // one in any order: each correct process may have received any subset of those it expects. It is nil where that does
 // not apply.
-func (s *search) arrivals() *big.Int {
+func (s *Search) arrivals() *big.Int {
 	p := s.protocol
 	if p.Timing != parley.Synchronous || s.flags.step != grains[0] || s.flags.pairs {
 		return nil
@@ -93,14 +93,14 @@ func (b *initialStates) adversaries(p parley.Protocol) *big.Int {
 	return most
 }
 
-// smaller names up to three ways to visit less.
-func (s *search) smaller() string {
+// Smaller names up to three ways to visit less.
+func (s *Search) Smaller() string {
 	ways := s.ways()
 	return "to visit fewer states: " + strings.Join(ways[:min(3, len(ways))], ", or ")
 }
 
 // ways returns flags that make a search smaller, ordered by how much of a proof the smaller search still is.
-func (s *search) ways() (ways []string) {
+func (s *Search) ways() (ways []string) {
 	add := func(is bool, form string, args ...any) {
 		if is {
 			ways = append(ways, fmt.Sprintf(form, args...))

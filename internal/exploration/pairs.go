@@ -1,88 +1,61 @@
-package explore
+package exploration
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"parley"
 	"parley/agreement/problem"
-	"parley/cli/console"
 	"parley/explore"
 	"parley/explore/split"
-	"parley/internal/draw"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
-	"parley/internal/draw/svg"
-	"parley/internal/draw/term"
 	"parley/internal/lists"
 )
 
-// printPairs is "parley explore PROTOCOL --indistinguishable": it searches for runs that look the same to a process
-// that must decide differently in them, and prints them. The exit status says whether it found any.
-func printPairs(ctx context.Context, a *console.App, s *search, report io.Writer, clear func()) error {
+// Pairing is the result of a search for indistinguishable runs.
+type Pairing struct {
+	*Search
+	Outcome explore.Outcome
+	Verdict string
+	// Drawn is the argument, for drawing, if there is one.
+	Drawn *reading.Pairs
+	pairs []split.Pair
+	cases []*split.Case
+}
+
+// Pairs searches for runs that look the same to a process that must decide differently in them. It writes the argument
+// in a style.
+func Pairs(ctx context.Context, s *Search, style reading.Style, progress func(explore.Progress)) (*Pairing, error) {
+	s.options.Progress = progress
 	found, err := split.Indistinguishable(ctx, s.options)
-	clear()
-	e := &pairing{search: s, App: a, pairs: found}
+	e := &Pairing{Search: s, pairs: found}
 	switch {
 	case errors.Is(err, split.ErrUnfinished):
-		e.outcome, e.exit, e.verdict = explore.BudgetHit.String(), console.Unfinished, "budget hit: not proven: "+err.Error()+
-			"; to visit fewer states: "+strings.Join(s.ways(), "; ")
+		e.Outcome = explore.BudgetHit
+		e.Verdict = "budget hit: not proven: " + err.Error() + "; to visit fewer states: " + strings.Join(s.ways(), "; ")
 		if ctx.Err() != nil {
-			e.outcome, e.exit, e.verdict = explore.Interrupted.String(), console.Interrupted, "interrupted: not proven"
+			e.Outcome, e.Verdict = explore.Interrupted, "interrupted: not proven"
 		}
 	case err != nil:
-		return parley.FlagErrorf("indistinguishable", "%w", err)
+		return nil, parley.FlagErrorf("indistinguishable", "%w", err)
 	case found == nil:
-		e.outcome = explore.Exhausted.String()
-		e.verdict = "exhausted: there is no such argument. It would be a chain of runs, each of which a correct process " +
+		e.Outcome = explore.Exhausted
+		e.Verdict = "exhausted: there is no such argument. It would be a chain of runs, each of which a correct process " +
 			"cannot tell from the next, from a run that forces one decision to a run that forces another."
 	default:
-		e.outcome, e.exit = explore.Found.String(), console.Violated
-		e.argue(a.Width(s.flags.width))
+		e.Outcome = explore.Found
+		style.Name = s.names.Full
+		e.argue(style)
 	}
-	return e.finish(report)
+	return e, nil
 }
 
-// pairing is the result of a search for indistinguishable runs.
-type pairing struct {
-	*search
-	*console.App
-	pairs   []split.Pair
-	outcome string
-	exit    int // status
-	verdict string
-	cases   []*split.Case
-	drawn   reading.Pairs
-}
-
-// finish prints and draws the result.
-func (e *pairing) finish(report io.Writer) error {
-	f := e.flags
-	if f.svg != "" && e.pairs != nil {
-		picture := svg.File(draw.Pairs(e.protocol, e.drawn))
-		if err := e.WriteFile(console.OutputFile{Flag: "svg", Name: f.svg}, picture); err != nil {
-			return err
-		}
-	}
-	var err error
-	switch {
-	case f.json:
-		err = e.printJSON()
-	case e.pairs == nil:
-		fold := func(line string) string { return prose.Fold(line, e.Width(f.width)) + "\n" }
-		_, err = io.WriteString(report, strings.Join(lists.Of(append(e.about(), "", e.verdict), fold), ""))
-	default:
-		_, err = io.WriteString(report, term.Pairs(e.protocol, e.drawn))
-	}
-	return console.End(e.exit, err)
-}
-
-// about describes the explored system, and why its size may allow such an argument.
-func (e *pairing) about() []string {
+// About describes the explored system, and why its size may allow such an argument.
+func (e *Pairing) About() []string {
 	p, lie, size := e.protocol, len(e.begins.liars[0]), ""
 	switch {
 	case p.Bound != nil && p.Bound(p.N, p.M) != nil:
@@ -108,27 +81,27 @@ func nth(i int) string {
 }
 
 // argue writes the argument in words.
-func (e *pairing) argue(width int) {
+func (e *Pairing) argue(style reading.Style) {
 	e.cases = []*split.Case{e.pairs[0].One}
 	for i := range e.pairs {
 		e.cases = append(e.cases, e.pairs[i].Other)
 	}
-	head := e.about()
-	e.drawn = reading.Pairs{
-		Style: reading.Style{Width: width, Name: e.names.Full, Color: e.Colors()},
+	head := e.About()
+	e.Drawn = &reading.Pairs{
+		Style: style,
 		Title: head[0], Subtitle: strings.Join(head[1:], "\n"),
 	}
 	for i, pair := range e.pairs {
-		e.drawn.Pairs = append(e.drawn.Pairs, reading.Pair{
+		e.Drawn.Pairs = append(e.Drawn.Pairs, reading.Pair{
 			Same: pair.Same, Must: e.must(i), Cases: [2]reading.Case{e.drawnCase(i), e.drawnCase(i + 1)},
 		})
 	}
-	e.verdict = e.conclusion()
-	e.drawn.End = e.verdict + "\n" + e.inFact()
+	e.Verdict = e.conclusion()
+	e.Drawn.End = e.Verdict + "\n" + e.inFact()
 }
 
 // drawnCase returns a case for drawing.
-func (e *pairing) drawnCase(i int) reading.Case {
+func (e *Pairing) drawnCase(i int) reading.Case {
 	c := e.cases[i]
 	title := nth(i)
 	return reading.Case{
@@ -141,7 +114,7 @@ func (e *pairing) drawnCase(i int) reading.Case {
 
 // value returns what the process of a pair must decide according to the argument: the value that the first run
 // forces, and in the last pair the value that the last run forces.
-func (e *pairing) value(i int) string {
+func (e *Pairing) value(i int) string {
 	f := e.pairs[0].One.Forced[e.pairs[0].Same]
 	if i > 0 && i == len(e.pairs)-1 {
 		f = e.pairs[i].Other.Forced[e.pairs[i].Same]
@@ -150,7 +123,7 @@ func (e *pairing) value(i int) string {
 }
 
 // says returns the statement of a property.
-func (e *pairing) says(property string) string {
+func (e *Pairing) says(property string) string {
 	for _, p := range e.protocol.Properties {
 		if p.Name == property {
 			return p.Says
@@ -160,7 +133,7 @@ func (e *pairing) says(property string) string {
 }
 
 // must says what the process of a pair must decide in both runs, and why.
-func (e *pairing) must(i int) (out [2]string) {
+func (e *Pairing) must(i int) (out [2]string) {
 	pair, name, value := e.pairs[i], e.names.Full(e.pairs[i].Same), e.value(i)
 	forced := func(c *split.Case) string {
 		f := c.Forced[pair.Same]
@@ -184,7 +157,7 @@ func (e *pairing) must(i int) (out [2]string) {
 }
 
 // conclusion says what breaks.
-func (e *pairing) conclusion() string {
+func (e *Pairing) conclusion() string {
 	last := len(e.pairs) - 1
 	first, end := e.pairs[0].One.Forced[e.pairs[0].Same], e.pairs[last].Other.Forced[e.pairs[last].Same]
 	if last == 0 {
@@ -208,7 +181,7 @@ func (e *pairing) conclusion() string {
 }
 
 // inFact says what the machines decide, and what that breaks.
-func (e *pairing) inFact() string {
+func (e *Pairing) inFact() string {
 	var out []string
 	for i, c := range e.cases {
 		h := *c.History
@@ -225,8 +198,8 @@ func (e *pairing) inFact() string {
 	return fmt.Sprintf("The rule of %s breaks %s.", e.protocol.Name, strings.Join(out, ", and "))
 }
 
-// pairsOutput is the JSON output of "parley explore --indistinguishable".
-type pairsOutput struct {
+// PairsOutput is a Pairing, as "parley explore --indistinguishable --json" prints it.
+type PairsOutput struct {
 	Protocol string    `json:"protocol"`
 	N        int       `json:"n"`
 	M        int       `json:"m"`
@@ -252,13 +225,16 @@ type onePair struct {
 	Must  [2]string `json:"must"`
 }
 
-// printJSON prints the result as one object.
-func (e *pairing) printJSON() error {
-	out := pairsOutput{
-		e.protocol.Name, e.protocol.N, e.protocol.M, e.about(), e.outcome, e.verdict, []oneCase{}, []onePair{},
+// Output returns the result for programs.
+func (e *Pairing) Output() PairsOutput {
+	out := PairsOutput{
+		e.protocol.Name, e.protocol.N, e.protocol.M, e.About(), e.Outcome.String(), e.Verdict, []oneCase{}, []onePair{},
 	}
-	for i, pair := range e.drawn.Pairs {
-		words := e.drawn.Words(e.protocol, i)
+	if e.Drawn == nil {
+		return out
+	}
+	for i, pair := range e.Drawn.Pairs {
+		words := e.Drawn.Words(e.protocol, i)
 		for k, c := range pair.Cases {
 			if k == 0 && i > 0 {
 				continue
@@ -273,5 +249,5 @@ func (e *pairing) printJSON() error {
 		titles := [2]string{pair.Cases[0].Title, pair.Cases[1].Title}
 		out.Pairs = append(out.Pairs, onePair{e.names.Full(pair.Same), titles, words[0].Sees, pair.Must})
 	}
-	return e.PrintJSON(out)
+	return out
 }

@@ -1,4 +1,4 @@
-package explore
+package exploration
 
 import (
 	"strings"
@@ -13,11 +13,11 @@ import (
 func TestExploreCanBeSmaller(t *testing.T) {
 	for _, p := range catalog.All() {
 		for _, step := range []string{"message", "round", "split"} {
-			f := newFlags(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+			f := New(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
 			if err := f.fs.Set("step", step); err != nil {
 				t.Fatal(err)
 			}
-			s, err := f.setup()
+			s, err := f.Setup()
 			if err != nil {
 				continue // it cannot be explored, or not that way
 			}

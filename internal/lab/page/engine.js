@@ -1,0 +1,66 @@
+// The page's way to an engine. The form of the page says which one: the program that serves it, or a worker of the
+// browser with the engine compiled to WebAssembly. Both understand the same questions.
+
+import {signal} from "./vendor/signals.js";
+
+/** Which engine answers: server or wasm. */
+export const form = document.querySelector('meta[name="parley-engine"]')?.getAttribute("content") ?? "server";
+
+/** What keeps the engine from answering, as a sentence for the reader; empty if it answers. */
+export const trouble = signal("");
+
+/** An answer that says what is wrong with the question. */
+export class Refusal extends Error {
+  /** @param {{message: string, flag?: string, line?: number}} failure */
+  constructor(failure) {
+    super(failure.message);
+    this.flag = failure.flag ?? "";
+    this.line = failure.line ?? 0;
+  }
+}
+
+/** The engine cannot be reached at the moment, and may be later. */
+export class Unreachable extends Error {}
+
+const transport = import(form === "wasm" ? "./wasm.js" : "./server.js");
+
+const waits = [500, 1000, 2000, 4000, 8000, 15000]; // between attempts, in milliseconds
+
+/**
+ * Asks the engine. While it is unreachable, the question waits, and trouble says why.
+ * @param {object} question has its kind in the field ask
+ * @param {{onProgress?: (report: object) => void, signal?: AbortSignal}} [options] signal withdraws the question
+ * @returns {Promise<any>} the answer; rejected with a Refusal if the question is wrong, and with an AbortError if it
+ *     was withdrawn
+ */
+export async function ask(question, {onProgress, signal} = {}) {
+  const {send} = await transport;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const answer = await send(question, {onProgress, signal});
+      trouble.value = "";
+      // An answer about a setting that is wrong has an error beside other fields; it is an answer nevertheless.
+      if (answer.error && Object.keys(answer).length === 1) throw new Refusal(answer.error);
+      return answer;
+    } catch (err) {
+      if (!(err instanceof Unreachable) || signal?.aborted) throw err;
+      trouble.value = err.message;
+    }
+    await pause(waits[Math.min(attempt, waits.length - 1)], signal);
+  }
+}
+
+/** Resolves after some milliseconds, or is rejected when the signal comes. */
+function pause(wait, signal) {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new DOMException("withdrawn", "AbortError"));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, wait);
+    signal?.addEventListener("abort", stop, {once: true});
+  });
+}

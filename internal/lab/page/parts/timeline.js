@@ -1,0 +1,98 @@
+// Where the cursor stands in a picture. Pictures with a time axis get a line across; in the others each round is a
+// band, and a bar above the band grows as the round goes by.
+
+import {roundAt, run, timeAt} from "../store.js";
+
+const svgElement = name => document.createElementNS("http://www.w3.org/2000/svg", name);
+const set = (element, attributes) => {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+};
+
+/**
+ * Adds the cursor to a picture, and returns the function that moves it.
+ * @param {SVGSVGElement} svg
+ * @param {string} name of the picture
+ * @returns {(event: number) => void}
+ */
+export function timeline(svg, name) {
+  const ground = [...svg.children].find(child => child.tagName === "g") ?? svg;
+  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground);
+  if (name === "spacetime") return line(svg, ground, "y");
+  if (name === "stages" || name === "clocks") return line(svg, ground, "x");
+  return () => {};
+}
+
+/** The bars of the rounds. */
+function bands(svg, ground) {
+  const bars = new Map();
+  for (const band of svg.querySelectorAll(".band[data-ref^=r]")) {
+    const box = band.getBBox();
+    const bar = svgElement("rect");
+    set(bar, {class: "progress", x: box.x, y: box.y - 5, height: 3, rx: 1.5, width: 0});
+    ground.append(bar);
+    bars.set(Number(band.dataset.ref.slice(1)), {bar, width: box.width});
+  }
+  return event => {
+    for (const {number, first, last} of run.peek().answer?.rounds ?? []) {
+      const round = bars.get(number);
+      const part = Math.max(0, Math.min(1, (event - first + 1) / (last - first + 1)));
+      if (round) set(round.bar, {width: round.width * part});
+    }
+  };
+}
+
+/** A line across the picture at the time of the cursor. The marks say which time is where. */
+function line(svg, ground, axis) {
+  const known = places(svg, axis);
+  const box = ground.getBBox();
+  const across = axis === "x" ? "y" : "x";
+  const size = axis === "x" ? "height" : "width";
+  const lanes = [...svg.querySelectorAll(".lane, .guide, .resync")].map(lane => lane.getBBox())
+    .filter(box => Math.max(box.width, box.height) > 40); // the others are signs of the legend
+  const from = lanes.length ? Math.min(...lanes.map(b => b[across])) : box[across];
+  const to = lanes.length ? Math.max(...lanes.map(b => b[across] + b[size])) : box[across] + box[size];
+  const mark = svgElement("line"), knob = svgElement("circle");
+  set(mark, {class: "cursor-line", [across + 1]: from - 8, [across + 2]: to + 8});
+  set(knob, {class: "cursor-knob", r: 4, ["c" + across]: from - 8});
+  ground.append(mark, knob);
+  return event => {
+    const at = placeOf(known, timeAt(event));
+    set(mark, {[axis + 1]: at, [axis + 2]: at});
+    set(knob, {["c" + axis]: at});
+  };
+}
+
+/** Returns times and their places, sorted by both. */
+function places(svg, axis) {
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const mark of svg.querySelectorAll(axis === "x" ? "line, circle, path, rect.stage" : "line, circle")) {
+    const {since, until} = mark.dataset;
+    const [, x, y] = /^M(-?\d+),(-?\d+)/.exec(mark.getAttribute("d") ?? "") ?? [];
+    const start = mark.getAttribute(axis + 1) ?? mark.getAttribute("c" + axis) ?? mark.getAttribute(axis) ??
+      (axis === "x" ? x : y);
+    if (since && start != null) found.push([timeAt(Number(since)), Number(start)]);
+    const end = mark.getAttribute(axis + 2);
+    if (until && end != null) found.push([timeAt(Number(until)), Number(end)]);
+  }
+  found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const rising = [];
+  for (const one of found) if (!rising.length || one[1] > rising.at(-1)[1] && one[0] > rising.at(-1)[0]) rising.push(one);
+  return rising;
+}
+
+/** Returns the place of a time, between the known ones. */
+function placeOf(known, time) {
+  if (!known.length) return 0;
+  const next = known.findIndex(([t]) => t >= time);
+  if (next < 0) return known.at(-1)[1];
+  if (next === 0) return known[0][1];
+  const [t1, p1] = known[next - 1], [t2, p2] = known[next];
+  return p1 + (p2 - p1) * (time - t1) / (t2 - t1);
+}
+
+/** The round of an event in words, or "". */
+export function roundWords(event) {
+  const round = roundAt(event);
+  return round < 0 ? "" : `round ${round}`;
+}

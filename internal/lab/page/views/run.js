@@ -1,0 +1,62 @@
+// One run: pictures, tables, tree, verdict, story and state, in step with one cursor and one selection.
+
+import {capital, classes, count, html, use} from "../lib.js";
+import {card, editing, place, run} from "../store.js";
+import {Copy} from "../parts/export.js";
+import {Form} from "../parts/form.js";
+import {Picture} from "../parts/picture.js";
+import {Selected} from "../parts/selected.js";
+import {State} from "../parts/state.js";
+import {Story} from "../parts/story.js";
+import {Tables} from "../parts/tables.js";
+import {Transport} from "../parts/transport.js";
+import {Tree} from "../parts/tree.js";
+import {Verdict} from "../parts/verdict.js";
+
+function Heading() {
+  const {answer} = use(run), where = use(place), open = use(editing);
+  const from = where?.g && card(where.g);
+  const changed = from && Object.keys(where.flags).length > 0;
+  const {report, processes} = answer;
+  const faulty = processes.filter(p => p.faulty);
+  return html`
+    <div class="title">
+      <div><h1>${capital(from ? from.shows : report.title)}</h1>
+        <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
+          ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
+          ${` · seed ${report.seed}`}${changed && " · changed"}</p></div>
+      <button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>
+      ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
+    </div>`;
+}
+
+function Foot() {
+  const {answer} = use(run);
+  return html`
+    <footer class="foot">
+      <p><span class="mute">The same again:</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
+      <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
+}
+
+export function Run() {
+  const {answer, error, busy} = use(run);
+  const open = use(editing);
+  if (!answer) {
+    return html`${error && html`<div class="title"><h1>No run yet</h1></div>
+        <p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
+      ${!error && html`<p class="boot">The run is being made …</p>`}
+      ${(open || error) && html`<${Form}/>`}`;
+  }
+  return html`
+    <${Heading}/>
+    ${open && html`<${Form}/>`}
+    <div class=${classes({run: true, busy})}>
+      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map(name => html`
+          <${Picture} key=${name} name=${name}/>`)}
+        ${answer.owner && html`<${Tree}/>`}</div>
+      <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
+      <div class="area-c"><${Story}/><${State}/></div>
+    </div>
+    <${Foot}/>
+    <${Transport}/>`;
+}
