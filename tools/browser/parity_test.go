@@ -114,6 +114,28 @@ func (e *engines) compare(t *testing.T, questions ...string) {
 	}
 }
 
+// measured are the parts of the answer of a search that differ from one search to the next, because they are measured
+// or depend on which of several threads is first at a state.
+var measured = regexp.MustCompile(`"(?:wall_seconds|bytes|runs)":[0-9.e+-]+|in [0-9.]+ m?s|[0-9.]+ [KMG]iB`)
+
+// compareSearches is compare for a search that measures itself.
+func (e *engines) compareSearches(t *testing.T, question string) {
+	t.Helper()
+	var asked struct{ Ask string }
+	if err := json.Unmarshal([]byte(question), &asked); err != nil {
+		t.Fatal(err)
+	}
+	e.kinds[asked.Ask]++
+	got := evaluate[string](e.tab, "askEngine("+literal(question)+")")
+	want := string(e.native.Answer(context.Background(), []byte(question), nil))
+	if strings.HasPrefix(want, `{"error":{`) {
+		t.Errorf("%.200s: %.300s", question, want)
+	}
+	if got, want = measured.ReplaceAllString(got, "…"), measured.ReplaceAllString(want, "…"); got != want {
+		t.Errorf("%.300s: the answers differ: %s", question, parting(got, want))
+	}
+}
+
 // parting shows where two texts part.
 func parting(got, want string) string {
 	at := 0
@@ -166,11 +188,25 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
+	for _, m := range []struct {
+		protocol string
+		flags    map[string]string
+	}{
+		{"om", map[string]string{"n": "4", "m": "1", "step": "round", "for": "10m"}},
+		{"om", map[string]string{"n": "3", "m": "1", "step": "round", "for": "10m", "beyond-bound": "true"}},
+		{"diffusion", map[string]string{"n": "3", "crashes": "1", "for": "10m"}},
+	} {
+		model := map[string]any{"protocol": m.protocol, "flags": m.flags}
+		e.compare(t, literal(map[string]any{"ask": "model", "model": model}))
+		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
+	}
+	model := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "for": "10m"}}
+	e.compareSearches(t, literal(map[string]any{"ask": "pairs", "model": model}))
 	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +(?:of|search)`).FindAllSubmatch(source, -1)
+	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +\S`).FindAllSubmatch(source, -1)
 	if len(kinds) < 14 {
 		t.Fatalf("engine.go has %d kinds of questions", len(kinds))
 	}
@@ -214,8 +250,9 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 // questions.
 func TestStop(t *testing.T) {
 	b := open(t, static(t, "/", nil))
-	run := map[string]any{"protocol": "interactive", "flags": map[string]string{"n": "4", "m": "1", "faulty": "2=moves:"}}
-	search := question("search", run, "free", []string{"P2"}, "property", "agreement", "seconds", 600) // it takes longer
+	run := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "7", "m": "2", "faulty": "2=moves:,3=moves:"}}
+	search := question("search", run, "free", []string{"P2", "P3"}, "property", "agreement", "seconds", 600)
+	// The search takes minutes.
 	got := evaluate[[]string](b, `new Promise(done => {
 		const worker = new Worker("worker.js", {type: "module"}), heard = [];
 		worker.onmessage = ({data}) => {
