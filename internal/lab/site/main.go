@@ -60,6 +60,7 @@ func work(root, out string, size bool) (err error) {
 	files["parley.wasm"], files["parley.wasm.gz"] = program, packed
 	goroot := strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())))
 	files["wasm_exec.js"] = must.Get(os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js")))
+	files[".nojekyll"] = nil // GitHub Pages publishes all files unchanged
 	files["LICENSE.txt"] = must.Get(os.ReadFile(filepath.Join(root, "LICENSE")))
 	write(out, files)
 	fmt.Printf("%s: %d files of %s\n", out, len(files), version)
