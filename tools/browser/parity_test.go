@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func newEngines(t *testing.T) *engines {
 	t.Helper()
 	b := open(t, static(t, "/", nil))
 	evaluate[bool](b, `(() => {
-		const worker = new Worker("worker.js", {type: "module"}), open = new Map();
+		const worker = new Worker("`+worker(t)+`", {type: "module"}), open = new Map();
 		worker.onmessage = ({data}) => {
 			if (data.failed) throw new Error(data.failed);
 			if (data.answer === undefined) return;
@@ -60,6 +61,16 @@ func newEngines(t *testing.T) *engines {
 		t.Fatalf("version %q, %v", a.Version, err)
 	}
 	return &engines{b, engine.New(catalog.All(), scenarios.Files, a.Version), make(map[string]int)}
+}
+
+// worker returns the name of the static page's worker.
+func worker(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(built.site, "worker-*.js"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("workers: %q, %v", found, err)
+	}
+	return filepath.Base(found[0])
 }
 
 // question makes a question about a run.
@@ -254,7 +265,7 @@ func TestStop(t *testing.T) {
 	search := question("search", run, "free", []string{"P2", "P3"}, "property", "agreement", "seconds", 600)
 	// The search takes minutes.
 	got := evaluate[[]string](b, `new Promise(done => {
-		const worker = new Worker("worker.js", {type: "module"}), heard = [];
+		const worker = new Worker("`+worker(t)+`", {type: "module"}), heard = [];
 		worker.onmessage = ({data}) => {
 			if (data.failed) done(["failed: " + data.failed]);
 			if (data.id === 1 && data.progress && heard.length === 0) {
