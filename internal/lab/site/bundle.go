@@ -28,8 +28,11 @@ func bundle(root string, files map[string][]byte) {
 	}
 	made := esbuild(root, files, entries)
 	for name := range files { // order: each file is removed by itself
-		if kind := path.Ext(name); kind == ".css" || kind == ".js" && name != worker && !strings.HasPrefix(name, "wasm_exec-") {
-			delete(files, name)
+		switch keep := name == worker || strings.HasPrefix(name, "wasm_exec-"); path.Ext(name) {
+		case ".js", ".css":
+			if !keep {
+				delete(files, name)
+			}
 		}
 	}
 	for name, of := range made { // order: an entry's name occurs in no other name
