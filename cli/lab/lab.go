@@ -131,7 +131,8 @@ func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
 	if err == nil {
 		return in, nil
 	}
-	if used := errors.Is(err, syscall.EADDRINUSE); used && l.fixed {
+	const onWindows = syscall.Errno(10048)
+	if used := errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, onWindows); used && l.fixed {
 		return nil, parley.FlagErrorf("listen", "%s is in use: choose another port, or 0 for any free one", at.address)
 	} else if !used {
 		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,

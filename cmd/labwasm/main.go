@@ -31,9 +31,8 @@ func main() {
 		asked.Go(func() {
 			defer delete(stops, id)
 			defer stop()
-			post(id, "answer", answers.Answer(ctx, question, func(progress []byte) {
+			post(id, "answer", answers.Answer(&yielding{Context: ctx}, question, func(progress []byte) {
 				post(id, "progress", progress)
-				time.Sleep(1) // the browser runs parleyAsk and parleyStop meanwhile
 			}))
 		})
 		return nil
@@ -46,6 +45,23 @@ func main() {
 	}))
 	<-make(chan struct{}) // the worker ends the program
 	asked.Wait()
+}
+
+// yielding is a context whose user lets the rest of the program run now and then, and the browser call parleyAsk and
+// parleyStop: the program has one thread, and a search asks its context all the time, but waits for nothing.
+type yielding struct {
+	context.Context
+	asked int
+	last  time.Time
+}
+
+// Err is the method of a context.
+func (y *yielding) Err() error {
+	if y.asked++; y.asked%64 == 0 && time.Since(y.last) > 50*time.Millisecond {
+		time.Sleep(1)
+		y.last = time.Now()
+	}
+	return y.Context.Err()
 }
 
 func post(id int, key string, text []byte) {
