@@ -1,9 +1,9 @@
 // The page: a header, one view, and what every view has: the keys, the notices, and dropped files.
 
-import {html, render, use, useEffect, useRef, useState} from "./lib.js";
+import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {trouble} from "./engine.js";
-import {about, begin, cursor, events, notice, place, run, selection, view} from "./store.js";
-import {write} from "./link.js";
+import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
+import "./files.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
 import {whereabouts} from "./parts/transport.js";
@@ -40,9 +40,7 @@ function Header({current}) {
 /** Returns to the run that was left. */
 async function back(event) {
   event.preventDefault();
-  location.hash = await write({
-    view: "run", place: place.peek(), sel: selection.peek(), at: cursor.peek() === events.peek() ? null : cursor.peek(),
-  });
+  location.hash = await here();
 }
 
 function Keys() {
@@ -60,7 +58,7 @@ function Keys() {
       <dl class="keys">${list.map(([keys, says]) => html`
         <dt>${keys.split(" ").map(k => html`<kbd>${k}</kbd> `)}</dt><dd>${says}</dd>`)}</dl>
       <p class="mute">Press an arrow, a cell, a node or an event: all views show the same thing. Press twice on an arrow to
-        go to the event that sends it. Drop a scenario file on the page to run it.</p>
+        go to the event that sends it. Drop a scenario or a trace on the page to open it.</p>
     </dialog>`;
 }
 
@@ -84,13 +82,22 @@ function Notices() {
       <button class="tool" aria-label="Close" onClick=${() => { notice.value = ""; }}><${Icon} name="close"/></button></p>`}`;
 }
 
+// Where the gallery was scrolled to, so that the way back leads to the same card.
+let galleryAt = 0;
+addEventListener("scroll", () => {
+  if (view.peek() === "gallery" && document.querySelector(".shots")) galleryAt = scrollY;
+}, {passive: true});
+
 function App() {
   const current = use(view), known = use(about);
-  const {view: View, title} = views.find(v => v.name === current) ?? views[0];
+  const shown = views.find(v => v.name === current) ?? views[0];
+  const heading = use(title);
   const main = useRef(null), before = useRef("");
   useEffect(() => {
-    document.title = `${title} · Parley lab`;
-    scrollTo(0, 0);
+    document.title = `${current === "run" ? capital(heading) : shown.title} · Parley lab`;
+  }, [current, heading]);
+  useEffect(() => {
+    scrollTo(0, current === "gallery" ? galleryAt : 0);
     if (before.current) main.current.focus({preventScroll: true}); // who hears the page hears that it is another one
     before.current = current;
   }, [current]);
@@ -98,20 +105,9 @@ function App() {
     <a class="skip" href="#main" onClick=${e => { e.preventDefault(); main.current.focus(); }}>To the content</a>
     <${Header} current=${current}/>
     <${Notices}/>
-    <main id="main" ref=${main} tabindex="-1">${known ? html`<${View}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
+    <main id="main" ref=${main} tabindex="-1">${known ? html`<${shown.view}/>` : html`<p class="boot">The engine is starting …</p>`}</main>
     <${Keys}/><${Spoken}/>`;
 }
-
-// A scenario file that is dropped on the page runs.
-addEventListener("dragover", event => event.preventDefault());
-addEventListener("drop", async event => {
-  event.preventDefault();
-  const file = event.dataTransfer?.files[0];
-  if (!file) return;
-  if (file.size > 1 << 18) return void (notice.value = `${file.name} is too large for a scenario.`);
-  const next = {y: await file.text(), flags: {}};
-  location.hash = await write({view: "run", place: next});
-});
 
 document.addEventListener("click", event => { // a menu closes when something else is pressed
   for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;

@@ -51,9 +51,9 @@ export function useAnswer(question, wait = 0) {
   return known;
 }
 
-// An answer depends only on its question, so the last ones are kept.
+// An answer depends only on its question, so the last ones are kept. Questions about a trace contain it.
 const memory = new Map();
-const most = 80;
+const most = 80, mostText = 1 << 23;
 
 /** Asks a question given as JSON, or returns the answer that is known. */
 export async function remembered(key, signal) {
@@ -61,7 +61,13 @@ export async function remembered(key, signal) {
   memory.delete(key);
   answer ??= await ask(JSON.parse(key), {signal});
   memory.set(key, answer);
-  if (memory.size > most) memory.delete(memory.keys().next().value);
+  let text = 0;
+  for (const kept of memory.keys()) text += kept.length;
+  for (const oldest of memory.keys()) {
+    if (memory.size <= most && text <= mostText) break;
+    memory.delete(oldest);
+    text -= oldest.length;
+  }
   return answer;
 }
 

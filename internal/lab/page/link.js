@@ -2,13 +2,14 @@
 //
 //   #/run?s=PROTOCOL&n=7&m=2&f=1:twofaced,5:flip&v=1&seed=42&at=206&sel=P2/1.5&h=3ec91ee9&lab=1
 //
-// s is a protocol, g a scenario of the gallery, and y the text of a scenario: ~ and its deflated bytes in base64url.
+// s is a protocol, g a scenario of the gallery, and y the text of a scenario: ~ and its deflated bytes in base64url. t is
+// the beginning of the hash of a trace, which the reader must have as a file.
 // f stands for the flag "faulty" and v for "values"; all other keys that are not listed here are flags too. h is the
 // beginning of the trace hash. Links are kept for years, so no key ever changes its meaning; lab is the version.
 
 /**
- * Which run it is: a protocol, a scenario of the gallery or the text of a scenario, and flags of "parley run".
- * @typedef {{s?: string, g?: string, y?: string, flags: Record<string, string>}} Place
+ * Which run it is: a protocol, a scenario of the gallery, the text of a scenario, or a trace, and flags of "parley run".
+ * @typedef {{s?: string, g?: string, y?: string, t?: string, flags: Record<string, string>}} Place
  * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, hash: string,
  *     problem: string}} Link
  */
@@ -21,9 +22,9 @@ const longestRead = 1 << 16;
 const longestText = 1 << 18;
 
 const short = {f: "faulty", v: "values"};
-const first = ["s", "g", "y", "n", "m", "f", "v"];
+const first = ["s", "g", "y", "t", "n", "m", "f", "v"];
 const last = ["seed", "at", "sel", "tree", "h", "lab"];
-const own = ["s", "g", "y", "at", "sel", "tree", "h", "lab"];
+const own = ["s", "g", "y", "t", "at", "sel", "tree", "h", "lab"];
 
 /** Encodes what a fragment must not contain, and keeps what people should read. */
 const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
@@ -44,6 +45,7 @@ export async function write({view, place, at = null, sel = "", of = "", hash = "
     if (place.s) keys.set("s", place.s);
     if (place.g) keys.set("g", place.g);
     if (place.y) keys.set("y", "~" + await deflate(place.y));
+    if (place.t) keys.set("t", place.t);
     for (const [flag, value] of Object.entries(place.flags)) {
       const key = Object.keys(short).find(k => short[k] === flag) ?? flag;
       keys.set(key, key === "f" ? value.replace(/(^|,)([^,=]*)=/g, "$1$2:") : value);
@@ -91,7 +93,7 @@ export async function read(fragment) {
 
 /** Reads which run a link is about. */
 async function placeOf(keys) {
-  const given = ["s", "g", "y"].filter(key => keys.has(key));
+  const given = ["s", "g", "y", "t"].filter(key => keys.has(key));
   if (given.length === 0) return null;
   if (given.length > 1) throw new Error("it names two runs");
   const place = {flags: {}};

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,21 @@ func TestPageIsComplete(t *testing.T) {
 			if own(name) && address != "http://www.w3.org" {
 				t.Errorf("%s: %s", name, address)
 			}
+		}
+	})
+}
+
+// The browser need not read a module to find out that it imports the next one: the page names all.
+func TestPagePreloads(t *testing.T) {
+	html, err := fs.ReadFile(page.Files, "index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := []string{"app.js", "server.js", "wasm.js", "worker.js"} // which no module imports statically
+	each(t, ".js", func(name, text string) {
+		listed := strings.Contains(string(html), fmt.Sprintf(`<link rel="modulepreload" href="%s">`, name))
+		if listed == slices.Contains(entries, name) {
+			t.Errorf("%s is preloaded: %t", name, listed)
 		}
 	})
 }

@@ -64,6 +64,13 @@ export function useEvent() {
   return got.answer?.event === parsed.event ? got.answer : undefined;
 }
 
+/** The references of the events that led to the selected one, and of those that it caused. */
+export function useLinked() {
+  const event = useEvent();
+  const near = event ? [...event.causes, ...event.effects] : [];
+  return new Set(near.map(line => line.ref).filter(ref => ref !== event.ref && parse(ref).kind !== "process"));
+}
+
 let last = {key: " ", test: matcher("")};
 
 /** The test whether a mark shows the same as what is selected; the same function as long as the selection is the same. */

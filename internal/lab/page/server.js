@@ -23,7 +23,7 @@ export async function send(question, {onProgress, signal}) {
   if (!response.ok) throw new Error((await response.text()).trim());
   let answer;
   try {
-    for await (const line of linesOf(response.body)) {
+    for await (const line of linesOf(response, onProgress)) {
       const report = JSON.parse(line);
       if ("progress" in report) onProgress?.(report.progress);
       else answer = report.answer;
@@ -42,14 +42,19 @@ function post(name, value, signal) {
   });
 }
 
-/** Yields the lines of a body, each of which ends with a line feed. */
-async function* linesOf(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+/** Yields the lines of a body, each of which ends with a line feed: when they arrive, or else when all are there. */
+async function* linesOf(response, live) {
+  if (!live) {
+    yield* (await response.text()).split("\n").slice(0, -1);
+    return;
+  }
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
   let line = [];
   for (;;) {
     const {done, value} = await reader.read();
     if (done) return;
-    const parts = value.split("\n");
+    const parts = decoder.decode(value, {stream: true}).split("\n");
     for (const part of parts.slice(0, -1)) {
       line.push(part);
       yield line.join("");

@@ -45,6 +45,12 @@ export const process = ref => run.value.answer?.processes.find(p => p.ref === re
 /** The scenario of the gallery with a name, or undefined. */
 export const card = name => about.value?.gallery.find(c => c.name === name);
 
+/** What the run is, as a heading. */
+export const title = computed(() => {
+  const from = place.value?.g && card(place.value.g);
+  return from ? from.shows : run.value.answer?.report.title ?? "Run";
+});
+
 /** The name of a process that a reference shows, whatever processes are called. */
 export const named = ref => process(ref)?.name ?? ref;
 
@@ -83,9 +89,20 @@ export function goTo(event) {
   });
 }
 
-/** What the engine should run for a place. A text that is not in the gallery is an error. */
-export function settingOf({s, g, y, flags}) {
+/** The traces that were opened from files, by the beginning of their hashes. */
+const traces = new Map();
+
+/** Keeps the text of a trace, and returns its key. */
+export function keepTrace(text, hash) {
+  traces.set(hash.slice(0, 8), text);
+  return hash.slice(0, 8);
+}
+
+/** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
+export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
+  if (t && traces.has(t)) return {trace: traces.get(t)};
+  if (t) throw new Error(`The run of this link is in a trace file, with a hash that begins with ${t}: drop that file on the page.`);
   const text = y ?? card(g)?.text;
   if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
   return {scenario: text, flags};
@@ -126,15 +143,15 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       owner.value = answer.owners.includes(of) ? of : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
-        ? `This version makes another run than the link: the trace is ${made.slice(0, 8)}, and the link says ${hash}.` : "";
+        ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
     if (!mine.signal.aborted) run.value = {error};
   }
 }
 
-/** The address of a run, as far as it is known. */
-const here = () => write({
+/** The fragment of the run, the place in it and the selection. */
+export const here = () => write({
   view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
@@ -144,15 +161,12 @@ export async function link() {
   return location.href.replace(/#.*/s, "") + await here();
 }
 
-let written = "";
-
 /** Puts the place into the address, without a step in the history. */
 const keep = debounced(async () => {
   const {answer, busy} = run.peek();
   if (view.peek() !== "run" || !place.peek() || !answer || busy) return;
   const fragment = await here();
   if (view.peek() !== "run" || location.hash === fragment) return;
-  written = fragment;
   history.replaceState(null, "", fragment);
 }, 400);
 
@@ -163,7 +177,6 @@ effect(() => {
 
 /** Shows what the address says. */
 async function follow() {
-  if (location.hash === written && written) return;
   if (location.hash.startsWith("#token=")) return; // until it has become a cookie
   const got = await read(location.hash);
   if (!about.peek()) return;
@@ -177,6 +190,7 @@ async function follow() {
     batch(() => {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
+      owner.value = got.of;
     });
   } else if (to) {
     editing.value = false;
@@ -188,6 +202,12 @@ async function follow() {
 }
 
 addEventListener("hashchange", follow);
+
+/** Goes to an address of the page, even if it is the same: what it leads to may be there only now. */
+export function visit(fragment) {
+  if (location.hash === fragment) return follow();
+  location.hash = fragment;
+}
 
 /** Loads what there is to see, and then shows what the address says. */
 export async function begin() {

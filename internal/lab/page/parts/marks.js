@@ -33,14 +33,19 @@ export class Marks {
   }
 
   /**
-   * Emphasizes the marks whose reference passes a test.
+   * Emphasizes the marks whose reference passes a test, and less those that are linked with them.
    * @param {(ref: string) => boolean} matches
+   * @param {Set<string>} linked
    */
-  select(matches) {
-    for (const mark of this.selected) mark.classList.remove("selected");
+  select(matches, linked) {
+    for (const mark of this.selected) mark.classList.remove("selected", "linked");
     this.selected = [];
-    for (const [ref, marks] of this.byRef) if (matches(ref)) this.selected.push(...marks);
-    for (const mark of this.selected) mark.classList.add("selected");
+    for (const [ref, marks] of this.byRef) {
+      const how = matches(ref) ? "selected" : linked.has(ref) ? "linked" : "";
+      if (!how) continue;
+      for (const mark of marks) mark.classList.add(how);
+      this.selected.push(...marks);
+    }
   }
 }
 

@@ -2,7 +2,8 @@
 
 import {capital, classes, count, html, use, useAnswer, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
 import {cursor, moveTo, run, select} from "../store.js";
-import {useMatcher} from "../selection.js";
+import {useLinked, useMatcher} from "../selection.js";
+import {lanes} from "./lanes.js";
 import {Marks, refAt} from "./marks.js";
 import {Pan} from "./pan.js";
 import {timeline} from "./timeline.js";
@@ -61,7 +62,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
   const frame = useRef(null);
   const shown = useRef(null);
   const [title, setTitle] = useState("");
-  const matches = useMatcher();
+  const matches = useMatcher(), linked = useLinked();
   const text = got.answer?.svg;
 
   useLayoutEffect(() => {
@@ -75,10 +76,11 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     svg.querySelector(":scope > title")?.remove(); // it would pop up everywhere
     trim(svg);
     const marks = new Marks(svg);
+    frame.current.onscroll = lanes(svg, text, frame.current);
     const moves = [timeline(svg, name), prepare?.(svg) ?? (() => {})];
     shown.current = {marks, moves};
     for (const move of [e => marks.to(e), ...moves]) move(cursor.peek());
-    marks.select(matches);
+    marks.select(matches, linked);
   }, [text]);
 
   useEffect(() => cursor.subscribe(event => {
@@ -86,7 +88,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     shown.current?.moves.forEach(move => move(event));
   }), []);
 
-  useLayoutEffect(() => shown.current?.marks.select(matches));
+  useLayoutEffect(() => shown.current?.marks.select(matches, linked));
 
   const press = event => {
     const ref = refAt(event.target);
@@ -100,7 +102,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
   return html`
     <section class="card picture" aria-labelledby=${id}>
       <div class="card-head"><h2 id=${id}>${title || titles[name] || capital(name)}</h2>${tools}</div>
-      <${Pan} class=${classes({pan: true, stale: got.question && !text})} label=${title} box=${frame}
+      <${Pan} class=${classes({pan: true, linking: linked.size > 0, stale: got.question && !text})} label=${title} box=${frame}
         onClick=${press} onDblClick=${twice}/>
       ${got.error && html`<p class="wrong">${capital(got.error.message)}</p>`}
       ${!text && !got.error && html`<p class="mute">Drawing …</p>`}

@@ -39,19 +39,20 @@ function Message({parts}) {
   const {answer} = useAnswer({ask: "tables", run: setting});
   const table = answer?.tables.find(t => t.round === parts.round);
   const cell = table?.cells.flat().find(c => c.ref === `r${parts.round}/${parts.from}/${parts.to}`);
-  if (!cell?.total) return html`<p class="mute">${answer ? "No message was sent here." : "…"}</p>`;
-  const arrives = cell.until && !cell.fate;
+  if (!answer) return html`<p class="mute">…</p>`;
+  if (!cell?.total) return html`<p>${named(parts.from)} sends nothing to ${named(parts.to)} in round ${parts.round}.</p>`;
   return html`
     <p class="what"><b>${named(parts.from)} → ${named(parts.to)}</b>, round ${parts.round}</p>
     <p class="rows parley-scene">${cell.rows.map(row => html`
         <span class=${classes({row: true, [`v${cell.ink}`]: cell.ink})}>${row}</span> `)}
       ${cell.total > cell.rows.length && html`<span class="mute">and ${cell.total - cell.rows.length} more</span>`}</p>
-    ${cell.lie && html`<p class="breach"><span class="sign">✗</span> A lie: ${named(parts.from)} tells others something else, or
+    ${cell.lie && html`<p class="breach"><span class="sign">✗</span> A lie: ${named(parts.from)} sends others something else, or
       relays what it did not receive.</p>`}
     ${cell.fate && html`<p class="breach">${capital(cell.fate)}.</p>`}
     <p class="row-of-buttons"><button onClick=${() => moveTo(cell.since)}>Sent: event ${number(cell.since)}</button>
-      ${arrives && html`<button onClick=${() => moveTo(cell.until)}>Received: event ${number(cell.until)}</button>`}</p>
-    <${Chain} event=${arrives ? cell.until : cell.since}/>`;
+      ${cell.until > 0 && html`<button onClick=${() => moveTo(cell.until)}>
+        ${cell.fate ? "End" : "Received"}: event ${number(cell.until)}</button>`}</p>
+    <${Chain} event=${cell.until || cell.since}/>`;
 }
 
 /** The vote at a node of an information tree, as a bar of its ballots with the line of the majority. */

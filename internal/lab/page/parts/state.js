@@ -27,7 +27,7 @@ function Process({process, all, picked}) {
     <div class=${classes({process: true, faulty: process.faulty, picked})}>
       <h3><button class="plain" onClick=${() => select(process.ref)}>${process.name}</button>
         ${process.faulty && html`<span class="sign">✗</span>`}</h3>
-      ${process.faulty && html`<p class="mute">It lies, so its state says nothing.</p>`}
+      ${process.faulty && html`<p class="mute">It may lie, so its state is not shown.</p>`}
       ${process.down && html`<p class="mute">It is down.</p>`}
       <${Pan} class="variables" label=${`Variables of ${process.name}`}>${grouped(shown).map(({title, variables}) => html`
         ${title && html`<h4>${title}</h4>`}<dl>${variables.map(v => html`<div class=${classes({changed: v.changed})}><dt>${v.name}</dt>

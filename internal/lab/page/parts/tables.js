@@ -21,7 +21,6 @@ const describe = (cell, from, to) =>
 
 /** The rows of a message, the first ones if there are many. */
 function Rows({cell}) {
-  if (!cell.total) return html`<span class="mute">–</span>`;
   const rest = cell.total - Math.min(cell.rows.length, mostRows);
   return html`${cell.rows.slice(0, mostRows).map(row => html`<div>${row}</div>`)}${rest > 0 && html`<div class="mute">+${rest}</div>`}`;
 }
@@ -39,7 +38,8 @@ function ByReceiver({table, at, matches}) {
           const cell = table.cells[r][c];
           const first = r === 0 && c === 0 ? 0 : -1;
           if (!cell.total) {
-            return html`<td class="void" role="gridcell" tabindex=${first} aria-label=${`${from.name} to ${to.name}: nothing`}></td>`;
+            return html`<td class=${from.ref === to.ref ? "self" : "void"} role="gridcell" tabindex=${first}
+              aria-label=${`${from.name} to ${to.name}: nothing`}>${from.ref !== to.ref && "–"}</td>`;
           }
           const how = stage(cell, at);
           return html`<td role="gridcell" data-ref=${cell.ref} tabindex=${first}
@@ -117,7 +117,7 @@ export function Tables() {
       ${shown.map(t => html`<${Pan} key=${t.round} label=${`Messages of round ${t.round}`}>
         ${shown.length > 1 && html`<h3>Round ${t.round}</h3>`}<${form} table=${t} at=${at} matches=${matches}/><//>`)}
       ${lies > 0 && html`<p class="legend"><span class="lie-sign" aria-hidden="true"></span> ${lies === 1
-        ? "A marked cell is a lie" : `${lies} marked cells are lies`}: the sender told others something else, or relayed
+        ? "A marked cell is a lie" : `${lies} marked cells are lies`}: the sender sent others something else, or relayed
         what it did not receive.</p>`}
     </section>`;
 }

@@ -12,7 +12,7 @@ export function About() {
     <div class="about">
       <section class="card"><h2>What you see</h2>
         <p>Every run here is made by the same protocol code that real clusters run. A simulator draws all delays and
-          choices from a seed, so the same setting makes the same run on every computer. The hash of the trace proves it.</p>
+          choices from a seed, so the same setting makes the same run on every computer. Equal runs have equal trace hashes.</p>
         <p>${form === "wasm" ? "The engine runs in this browser, compiled to WebAssembly. Nothing that you do here leaves your computer."
           : "The engine is the program that serves this page. It simulates; it touches no cluster."}</p>
         <p>A link holds the whole run: the protocol, its setting, the place of the cursor and what is selected. Everything

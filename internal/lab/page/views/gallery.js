@@ -2,6 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {capital, html, remembered, use, useEffect, useRef} from "../lib.js";
+import {openFile} from "../files.js";
 import {about} from "../store.js";
 import {parsed} from "../parts/picture.js";
 
@@ -44,7 +45,7 @@ async function draw(box, text, signal) {
   box.replaceChildren(svg);
   const {x, y, width, height} = svg.getBBox();
   svg.setAttribute("viewBox", `${x - 8} ${y - 8} ${width + 16} ${Math.min(height + 16, width * 0.6)}`);
-  svg.setAttribute("preserveAspectRatio", "xMidYMin meet");
+  svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
   svg.removeAttribute("width");
   svg.removeAttribute("height");
 }
@@ -74,11 +75,13 @@ export function Gallery() {
       onChange=${e => { state.value = e.target.checked; }}/> ${label}</label>`;
   return html`
     <div class="title"><div><h1>Processes that agree, although some of them fail</h1>
-      <p class="mute">Each run below can be moved through, event by event, and changed.</p></div></div>
+      <p class="mute">Open a run to step through its events, and to change its setting.</p></div></div>
     <form class="filters" role="search" onSubmit=${e => e.preventDefault()}>
       <input type="search" placeholder="Search: protocol, fault, lesson …" aria-label="Search the gallery" value=${search.peek()}
         onInput=${e => { search.value = e.target.value; }}/>
       ${switchOf(breaks, "breaks a promise")} ${switchOf(lies, "has faulty processes")}
+      <label class="button file">Open a file …<input type="file" class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
+        onChange=${e => openFile(e.target.files[0])}/></label>
       <output class="mute">${shown.length} of ${gallery.length} runs</output></form>
     ${groups.map(({lesson, cards}) => {
       const about = lessons?.find(l => l.number === lesson);

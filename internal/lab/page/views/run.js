@@ -1,7 +1,7 @@
 // One run: pictures, tables, tree, verdict, story and state, in step with one cursor and one selection.
 
 import {capital, classes, count, html, use} from "../lib.js";
-import {card, editing, place, run} from "../store.js";
+import {card, editing, place, run, title} from "../store.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
 import {Picture} from "../parts/picture.js";
@@ -21,11 +21,11 @@ function Heading() {
   const faulty = processes.filter(p => p.faulty);
   return html`
     <div class="title">
-      <div><h1>${capital(from ? from.shows : report.title)}</h1>
+      <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
-          ${` · seed ${report.seed}`}${changed && " · changed"}</p></div>
-      <button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>
+          ${where.t ? " · from a trace file" : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
+      ${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
 }
@@ -37,6 +37,8 @@ function Foot() {
       <p><span class="mute">The same again:</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
       <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
 }
+
+const hint = html`<span class="mute hint">press anything: all views show it</span>`;
 
 export function Run() {
   const {answer, error, busy} = use(run);
@@ -51,8 +53,8 @@ export function Run() {
     <${Heading}/>
     ${open && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
-      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map(name => html`
-          <${Picture} key=${name} name=${name}/>`)}
+      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
+          <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
         ${answer.owner && html`<${Tree}/>`}</div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
       <div class="area-c"><${Story}/><${State}/></div>

@@ -1,0 +1,38 @@
+// Opening a scenario or a trace from a file that the reader drops on the page or chooses.
+
+import {ask} from "./engine.js";
+import {keepTrace, notice, visit} from "./store.js";
+import {read, write} from "./link.js";
+
+const largest = {scenario: 1 << 18, trace: 3 << 19}; // in bytes; a question must have room for the text
+
+/** @param {File | undefined} file */
+export async function openFile(file) {
+  if (!file) return;
+  try {
+    const isTrace = /\.jsonl?$/i.test(file.name) || (await file.slice(0, 1).text()) === "{";
+    const kind = isTrace ? "trace" : "scenario";
+    if (file.size > largest[kind]) {
+      throw new Error(`${file.name} is too large: the lab opens a ${kind} of at most ${largest[kind] / 1024} kB.`);
+    }
+    const text = await file.text();
+    await visit(await write(isTrace ? await linkOf(text) : {view: "run", place: {y: text, flags: {}}}));
+  } catch (err) {
+    notice.value = `${file.name} cannot be opened: ${err.message}`;
+  }
+}
+
+/** The link of a trace. If the address is already a link to this trace, it keeps its place. */
+async function linkOf(text) {
+  const {report} = await ask({ask: "run", run: {trace: text}});
+  const place = {t: keepTrace(text, report.trace_hash), flags: {}};
+  const here = await read(location.hash);
+  const same = here.place?.t === place.t;
+  return {view: "run", place, ...same && {at: here.at, sel: here.sel, of: here.of}, hash: report.trace_hash};
+}
+
+addEventListener("dragover", event => event.preventDefault());
+addEventListener("drop", event => {
+  event.preventDefault();
+  openFile(event.dataTransfer?.files[0]);
+});
