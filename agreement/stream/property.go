@@ -119,7 +119,7 @@ func answers(h *parley.History, list []requestRecord, a parley.ExternalEvent) bo
 // properties returns the promises to clients of a stream, agreement by agreement.
 func (j streamJudge) properties() []parley.Property {
 	what, check := "slot", j.values
-	validity := "if a correct source's request enters a slot, the value decided in that slot is the request's"
+	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
 	if j.All() {
 		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"

@@ -55,7 +55,8 @@ func Command(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&d.once, "once", false, "remove everything and exit as soon as everything has been "+
 		"shown")
-	cmd.Flags().IntVar(&width, "width", 0, "`columns` to fold text to, from 20 on (default: those of the terminal)")
+	cmd.Flags().IntVar(&width, "width", 0, "fold text to this many `columns`, 20 or more (default: the "+
+		"terminal's)")
 	console.Common(cmd.Flags(), "width")
 	return cmd
 }

@@ -135,21 +135,21 @@ func (e *Result) untested() (out []string) {
 		case !j.Promised && !e.options.Beyond:
 			never.add(q, j.Lacks)
 		case !j.Tested && j.Lacks != "" && !e.options.Beyond:
-			idle.add(q, j.Vacuous+"; in other runs it is not promised: "+j.Lacks)
+			idle.add(q, "where it is promised, there is nothing to test: "+j.Vacuous+"; elsewhere it is not promised: "+j.Lacks)
 		case !j.Tested:
 			idle.add(q, j.Vacuous)
 		case j.Lacks != "" && !e.options.Beyond:
 			some.add(q, j.Lacks)
 		}
 	}
-	const beyond = "; --beyond-bound looks for runs that break them"
+	const beyond = "; --beyond-bound searches for runs that break these properties"
 	for _, one := range []struct {
 		text string
 		of   reasons
 		hint string
 	}{
 		{"never tested: ", idle, ""}, {"promised in no run: ", never, beyond},
-		{"not promised in every run: ", some, beyond},
+		{"promised only in some runs: ", some, beyond},
 	} {
 		if len(one.of.order) > 0 {
 			out = append(out, one.text+one.of.text()+one.hint)

@@ -172,7 +172,8 @@ func missing(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and heartbeats may be among them"
 	case a.Processes.Restarted:
-		return "a process that restarts does not know who has sent a last heartbeat, and sends nothing while it is down"
+		return "a process sends nothing while it is down, and after a restart it does not know which " +
+			"processes have sent their last heartbeat"
 	}
 	return ""
 }

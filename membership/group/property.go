@@ -273,7 +273,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 
 // Promises returns which properties of views hold under the conditions of a run.
 func Promises(a parley.RunConditions) []parley.Promise {
-	holds, because := true, "any two majorities of all share a process, and each votes once"
+	holds, because := true, "any two majorities of all processes share a process, and each process votes once"
 	if a.Network.Doubled || a.Network.Reordered {
 		holds, because = false, "a link doubled messages or changed their order"
 	}
