@@ -161,7 +161,7 @@ func (h *history) valid(name func(parley.ID) string) error {
 		}
 		for _, date := range mine.dates {
 			if least <= most && (date < least || date > most) {
-				return fmt.Errorf("%s has the date %d, and correct processes proposed %d to %d", name(mine.at), date, least, most)
+				return fmt.Errorf("%s has the date %d, but correct processes proposed %d to %d", name(mine.at), date, least, most)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ var properties = []parley.Property{
 				if h.Correct(of) || rested.Has(of) || suspects {
 					return nil
 				}
-				return fmt.Errorf("%s has crashed, and %s does not suspect it", h.Name(of), h.Name(at))
+				return fmt.Errorf("%s has crashed, but %s does not suspect it", h.Name(of), h.Name(at))
 			})
 		},
 		Vacuous: func(h *parley.History) string {
@@ -49,7 +49,7 @@ var properties = []parley.Property{
 				if !h.Correct(of) || !suspects {
 					return nil
 				}
-				return fmt.Errorf("%s suspects %s in the end, which is correct", h.Name(at), h.Name(of))
+				return fmt.Errorf("%s suspects %s in the end, but %[2]s is correct", h.Name(at), h.Name(of))
 			})
 		},
 	},

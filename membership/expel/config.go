@@ -135,7 +135,8 @@ func properties(m int) []parley.Property {
 					continue
 				}
 				if i.Msg.Seq == All && h.Correct(i.At) && askers(h, of, i.Order) == (parley.Set{}) {
-					return fmt.Errorf("%s takes %s for expelled, and no correct process was asked for that", h.Name(i.At), h.Name(of))
+					return fmt.Errorf("%s treats %s as expelled, but no correct process was asked to expel it", h.Name(i.At),
+						h.Name(of))
 				}
 			}
 			return nil
