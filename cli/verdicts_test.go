@@ -112,7 +112,7 @@ func TestExploreSaysWhichPromisesWereTested(t *testing.T) {
 // With a graph, the promise covers two correct processes that are connected through correct ones, on every host:
 // nothing is promised where the graph is cut, and everything where a crash leaves it connected, which is then tested.
 func TestPromiseFollowsEdges(t *testing.T) {
-	cut := []string{"not promised: broken", "some correct processes are not connected through correct ones"}
+	cut := []string{"not promised: broken", "some correct processes are not connected through correct processes"}
 	held := []string{"✓ validity held", "✓ agreement held"}
 	request := " --requests '[{at: 1, when: 5, broadcast: a}]'"
 	judge(t, []judged{

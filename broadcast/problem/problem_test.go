@@ -105,14 +105,14 @@ func TestProperties(t *testing.T) {
 
 		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b", ""},
 		{"causal order", "0:a 1<0:a 1:b 2<1:b 2<0:a", "P2 delivered b of P1, but had not delivered a of P0, on which it may depend"},
-		{"causal order", "0:a 1:b 1<0:a 2<1:b 2<0:a", ""},                                           // concurrent
+		{"causal order", "0:a 1:b 1<0:a 2<1:b 2<0:a", ""},                                            // concurrent
 		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b 2:c 3<2:c", "P3 delivered c of P2, but had not"}, // indirectly
 		{"causal order", "0:a 1<0:a 1:b 2<1:b 2:c 3<1:b", "but had not delivered a of P0"},
 		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b 2:c 3<2:c", "P3 delivered c of P2, but had not delivered a of P0"},
 		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b", ""},
 		{"causal order", "0:a 0:b 1<0:b", "P1 delivered b of P0, but had not delivered a of P0"}, // FIFO is a part of it
-		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                          // it knows nothing
-		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                          // it was not addressed to 2
+		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                           // it knows nothing
+		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                           // it was not addressed to 2
 		{"causal order", "0:a>13 1<0:a 1:b 3<1:b", "P3 delivered b of P1"},
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<1:c", "P2 delivered c of P1, but had not delivered a of P0"},
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<0:a 2<1:c 2<0:b", ""},

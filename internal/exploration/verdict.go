@@ -53,7 +53,8 @@ func (e *Result) covered() string {
 
 // fewer names three flags that make a search smaller whose time was up, and the flag that lifts the limit.
 func (e *Result) fewer() string {
-	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") + "; to search longer: --for 0, which sets no limit"
+	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") +
+		"; to search longer: --for 0, which sets no limit"
 }
 
 // smallerAt returns three ways to make a search smaller whose time was up, and nothing for another limit.

@@ -1,6 +1,6 @@
 // Package form makes runs from what a user fills in: the flags of a run, or the keys of a scenario. It reads no files,
-// writes nothing, and knows no terminal, so that the command line and a
-// page in the browser (internal/lab) share it.
+// writes nothing, and knows no terminal, so that the command line and a page in
+// the browser (internal/lab) share it.
 package form
 
 import (

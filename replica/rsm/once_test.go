@@ -128,8 +128,8 @@ func TestAsOneMachine(t *testing.T) {
 	}
 	for says, change := range map[string]func(h *parley.History){
 		"but one machine would answer 1001": func(h *parley.History) { own(h, 1).Msg.Body = []byte("1002") },
-		"has two commands":             func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
-		"but received no such command":            func(h *parley.History) { h.Requests = h.Requests[:3] },
+		"has two commands":                  func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
+		"but received no such command":      func(h *parley.History) { h.Requests = h.Requests[:3] },
 		"when position 3 was answered": func(h *parley.History) {
 			own(h, 3).Msg.Seq, own(h, 2).Msg.Seq = 2, 3
 		},
