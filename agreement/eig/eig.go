@@ -101,7 +101,7 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
-					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
+					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),

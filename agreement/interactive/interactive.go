@@ -159,7 +159,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 					}
 				}
 			}
-			return parley.Promise{Property: property, Because: "nothing is known of " + part.Name}
+			return parley.Promise{Property: property, Because: "nothing is known about " + part.Name}
 		}
 		validity := of(problem.Validity, false)
 		// If the source is correct, agreement on its entry follows from validity.

@@ -69,7 +69,8 @@ func Rounds(c Config) lockstep.Protocol {
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
-					"OM(m) solves it for 3m+1 or more processes (lecture; Lamport, Shostak, Pease 1982, theorem 1)")
+					"OM(m) solves Byzantine agreement for 3m+1 or more processes (lecture; Lamport, "+
+						"Shostak, Pease 1982, theorem 1)")
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(Cost),

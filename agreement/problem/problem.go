@@ -61,7 +61,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 				decided := Decisions(h)
 				for id := range parley.ID(h.N) {
 					if v, done := decided[id]; done && id != but && !bytes.Equal(v, value) {
-						return fmt.Errorf("%s decided %s, and the correct source said %s",
+						return fmt.Errorf("%s decided %s, but the correct source sent %s",
 							h.Name(id), parley.Printable(v), parley.Printable(value))
 					}
 				}
@@ -135,7 +135,7 @@ func unanimous(h *parley.History) (vacuous string, broken error) {
 	}
 	for id := range parley.ID(h.N) {
 		if v, done := decided[id]; done && !bytes.Equal(v, common) {
-			return "", fmt.Errorf("%s decided %s, and all correct processes started with %s",
+			return "", fmt.Errorf("%s decided %s, but all correct processes started with %s",
 				h.Name(id), parley.Printable(v), parley.Printable(common))
 		}
 	}

@@ -108,7 +108,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	order := "" // why total order may break
 	switch {
 	case a.Processes.Suspected:
-		order = "a process was suspected that had not crashed, and others took over from it"
+		order = "a process was suspected although it had not crashed, and others took over from it"
 	case a.Processes.Restarted:
 		order = "a process that restarts takes no further part, and its deliveries may be lost"
 	}
@@ -116,16 +116,20 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	switch {
 	case order != "":
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		end = "messages are lost, and nothing is sent again"
+		end = "messages were lost, and no process sends them again"
 	case a.Faulty > 0 && !c.Detector:
 		end = "no detector reports crashes, and the sender waits for all receivers"
 	}
-	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
+	const uniform = "a process that delivers a message and crashes may be the only process that knows " +
+		"the final priority"
 	return []parley.Promise{
-		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
+		parley.Promised(problem.Validity, "a sender that is up receives the answers of all receivers "+
+			"that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
-		parley.Promised(problem.Integrity, "each delivered message is remembered with its final priority", ""),
-		parley.Promised(problem.TotalOrder, "a final priority is higher than all that its receivers have delivered", order),
+		parley.Promised(problem.Integrity, "each process remembers every delivered message with its "+
+			"final priority", ""),
+		parley.Promised(problem.TotalOrder, "the final priority of a message is higher than the "+
+			"priorities that its receivers have delivered before", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),

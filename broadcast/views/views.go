@@ -85,7 +85,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
 		c.Initial != parley.Everyone(c.N)) {
-		lacks = "a process that joins gets its sponsor's state, and continues from there"
+		lacks = "a process that joins gets the state of a member, and continues from there"
 	}
 	say(whole)
 	switch {
@@ -93,7 +93,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	case excluded:
 		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
+		lacks = "a view needs a majority of all processes, but fewer processes are up and connected"
 	}
 	say(live)
 	return append(out, problem.Promise(a, problem.Delivery, ""))

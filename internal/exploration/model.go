@@ -66,11 +66,11 @@ func (s *Search) liars() string {
 		return "no process lies"
 	}
 	if !s.begins.chosen {
-		lie, them := "lie", "them"
+		lie, them := "lie", "processes"
 		if len(all[0]) == 1 {
-			lie, them = "lies", "it"
+			lie, them = "lies", "process"
 		}
-		return fmt.Sprintf("%d of the %d processes %s %s; all %s of %s are tried", len(all[0]),
+		return fmt.Sprintf("%d of the %d processes %s %s; all %s of the faulty %s are tried", len(all[0]),
 			s.protocol.N, lie, s.anyway(), prose.Count(uint64(len(all)), "choice", "choices"), them)
 	}
 	var parts []string
@@ -160,7 +160,7 @@ func (s *Search) way() string {
 		text = "a step is one round"
 	}
 	if s.flags.step == "split" {
-		return text + ", and the last one is split by receiver; " + s.searchedFor()
+		return text + ", and the last round is split by receiver; " + s.searchedFor()
 	}
 	switch s.options.Order {
 	case explore.BreadthFirst:

@@ -73,7 +73,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Promises: func(parley.RunConditions) []parley.Promise {
 				return []parley.Promise{
 					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in that round"},
-					{Property: Named, Because: "a single run need not show it"},
+					{Property: Named, Because: "a single run need not show this"},
 				}
 			},
 			Cost: func(n, _ int) parley.Cost {
