@@ -10,9 +10,9 @@
 // The engine is compiled without inlining. Motive: the compressed program is 13 % smaller, and measurements show no
 // difference in speed. Cost: the engine in the browser is optimized differently from the engine in the command.
 //
-// The scripts are bundled by esbuild, a tool of the module tools. Motive: one script loads faster than thirty, and names
-// with a hash keep a cache from mixing two versions. Cost: the static page is not, byte for byte, the served one. The
-// module tools/browser tests both.
+// The scripts are bundled by esbuild, a tool of the module tools. Motive: one script loads faster than thirty, and
+// names with a hash keep a cache from mixing two versions. Cost: the static page is not, byte for byte, the served one.
+// The module tools/browser tests both.
 //
 // The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress
 // WebAssembly, and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the
