@@ -72,14 +72,18 @@ func work(root, out string, size bool) (err error) {
 	return nil
 }
 
-// versionOf returns the last commit of the source and its date. It fails by must.
+// versionOf returns the last commit of the source and its date.
 func versionOf(root string) string {
 	commit := exec.Command("git", "log", "-1", "--format=commit %H of %cs")
 	commit.Dir = root
 	changes := exec.Command("git", "status", "--porcelain")
 	changes.Dir = root
-	version := strings.TrimSpace(string(must.Get(commit.Output())))
-	if len(must.Get(changes.Output())) > 0 {
+	text, err := commit.Output()
+	if err != nil {
+		return "an unknown commit" // the source is no clone
+	}
+	version := strings.TrimSpace(string(text))
+	if changed, err := changes.Output(); err != nil || len(changed) > 0 {
 		version += ", with changes"
 	}
 	return version
