@@ -1,10 +1,11 @@
-// Package views has what broadcasts in the views of membership/group share: acknowledgement vectors, the
-// description of their layer for hosts, and what is promised about a run.
+// Package views has code that several broadcasts share: those that run in the views of membership/group, such as
+// broadcast/timestamp. A view is a set of processes, the members, on which all processes agree. The package has
+// vectors of acknowledgements, describes the broadcasts to hosts, and computes what is promised about a run.
 //
-// A member reports to the others how many messages of each member it has received. The report is a vector,
-// which it sends with each message and in acknowledgements. On FIFO links a count covers all earlier
-// messages. So a member that lacks a message notices that with the next vector of the message's sender. No
-// process needs to hold a message that all members have acknowledged.
+// Each member reports to the others how many messages of each member it has received. It sends these numbers as a
+// vector, with each message and in acknowledgements. Links are FIFO, so a count covers all earlier messages. A
+// member that lacks a message notices that at the next vector of the message's sender. When all members have
+// acknowledged a message, they need not keep it.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views

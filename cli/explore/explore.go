@@ -1,5 +1,5 @@
-// Package explore implements "parley explore": it searches all runs of a small system, and reports what it explored
-// and found.
+// Package explore implements "parley explore". It searches all runs of a small system, and reports how much it
+// searched and what it found.
 package explore
 
 import (

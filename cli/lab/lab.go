@@ -1,10 +1,12 @@
-// Package lab is "parley lab": it serves the lab, a page about runs, and opens it in a browser.
+// Package lab implements "parley lab". The command serves the lab, a web page that makes runs of protocols and
+// shows them, and opens the page in a browser.
 //
 // # Decisions
 //
-// The browser gets the address from a file that only the user can read, and not as an argument. *Motive:* the address
-// has the token, and other users of the computer can read the arguments of processes. *Cost:* a browser that cannot
-// read temporary files, such as one in a snap, shows an error, and the user must open the printed address.
+// The browser gets the address of the page from a temporary file that only the user can read, and not as an
+// argument. Motive: the address contains a secret token, and other users of the computer can read the arguments of
+// processes. Cost: some browsers cannot read temporary files, such as browsers that are installed as a snap. They
+// show an error, and the user must open the printed address.
 package lab
 
 import (

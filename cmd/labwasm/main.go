@@ -1,8 +1,9 @@
 //go:build js && wasm
 
-// Command labwasm is the engine of the lab in a worker of the browser. It gives the worker two functions.
-// parleyAsk(id, question) answers by messages {id, progress} and one message {id, answer}; the question, the reports of
-// progress, and the answer are texts in JSON. parleyStop(id) ends an answer early.
+// Command labwasm is the engine of the lab (the web page of "parley lab"), compiled to WebAssembly. It runs in a
+// worker of the browser, and gives the worker two functions. parleyAsk(id, question) answers a question: it sends
+// messages {id, progress}, and at the end one message {id, answer}. The question, the progress, and the answer are
+// JSON texts. parleyStop(id) ends an answer early.
 package main
 
 import (

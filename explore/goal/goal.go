@@ -1,4 +1,4 @@
-// Package goal parses the description of a state that a search must find, such as "P2 decided and not P3
+// Package goal parses goals. A goal describes a state that a search must find, such as "P2 decided and not P3
 // decided".
 package goal
 
@@ -113,9 +113,9 @@ func (t token) String() string {
 	return fmt.Sprintf("%.40q", t.text)
 }
 
-// tokenAt returns the kind and the length in bytes of the token that a text begins with: a word, a quotation or a sign. The
-// length is 0 if it begins with none. A regular expression would say the same, and package regexp would make the program
-// for browsers 3 % larger.
+// tokenAt returns the kind and the length in bytes of the token that a text begins with: a word, a quotation or a sign.
+// The length is 0 if it begins with none. A regular expression would say the same, and package regexp makes the lab's
+// engine for the browser 3 % larger.
 func tokenAt(text string) (kind, int) {
 	switch c := text[0]; {
 	case strings.IndexByte("()=<>", c) >= 0:

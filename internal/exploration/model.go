@@ -1,5 +1,6 @@
-// Package exploration makes a search from the flags of "parley explore", and puts its model and its outcome into words.
-// It knows no terminal and no file, so that the command line and a page share it.
+// Package exploration makes a search from the flags of "parley explore", and puts the model and the outcome of the
+// search into words. It uses neither a terminal nor files, so the command line and the web page of "parley lab"
+// share it.
 package exploration
 
 import (

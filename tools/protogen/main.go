@@ -1,5 +1,6 @@
-// Command protogen writes the Go code of the client API's .proto files: the messages and the services. It
-// compiles the files itself, and runs the plugins of the two libraries to generate the code.
+// Command protogen generates Go code from the .proto files of the client API: the messages and the services. It
+// compiles the .proto files itself, and runs the plugins of the libraries protobuf and Connect to generate the
+// code.
 //
 //	go run ./protogen -root DIR
 package main

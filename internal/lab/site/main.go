@@ -1,20 +1,22 @@
-// Command site writes the static form of the lab: the page and its engine, compiled to WebAssembly, in a folder that
-// any web server can serve, at any path. It needs the go command and the source.
+// Command site writes the lab (the web page of "parley lab") as static files into a folder. The engine of the page
+// is compiled to WebAssembly. Any web server can serve the folder, at any path. The command needs the go command
+// and the source of Parley.
 //
 //	go run ./internal/lab/site -out dist/site
 //	go run ./internal/lab/site -size
 //
 // # Decisions
 //
-// The engine is compiled without inlining. *Motive:* the compressed program is 13 % smaller, and measurements show no
-// difference in speed. *Cost:* the engine in the browser is not optimized exactly as the one in the command.
+// The engine is compiled without inlining. Motive: the compressed program is 13 % smaller, and measurements show no
+// difference in speed. Cost: the engine in the browser is optimized differently from the engine in the command.
 //
-// The scripts are bundled by esbuild, a tool of the module tools. *Motive:* one script loads faster than thirty, and
-// names with a hash keep a cache from mixing two versions. *Cost:* the static page is not, byte for byte, the served
-// one; tools/browser tests both.
+// The scripts are bundled by esbuild, a tool of the module tools. Motive: one script loads faster than thirty, and
+// names with a hash keep a cache from mixing two versions. Cost: the static page is not, byte for byte, the served
+// page; tools/browser tests both.
 //
-// The program is there twice, compressed and not. *Motive:* few servers compress WebAssembly, and old browsers cannot
-// inflate it. *Cost:* the folder is larger; a browser loads one of them.
+// The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress
+// WebAssembly, and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the
+// two files.
 package main
 
 import (
