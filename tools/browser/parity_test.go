@@ -210,6 +210,15 @@ func TestParity(t *testing.T) {
 		model := map[string]any{"protocol": m.protocol, "flags": m.flags}
 		e.compare(t, literal(map[string]any{"ask": "model", "model": model}))
 		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
+		for moves := []int{}; len(moves) < 5; {
+			step := literal(map[string]any{"ask": "walk", "model": model, "moves": moves})
+			e.compare(t, step)
+			possible := len(ask[engine.WalkAnswer](t, e, step).Next)
+			if possible == 0 {
+				break
+			}
+			moves = append(moves, len(moves)%possible)
+		}
 	}
 	model := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "for": "10m"}}
 	e.compareSearches(t, literal(map[string]any{"ask": "pairs", "model": model}))
