@@ -53,8 +53,9 @@ type PairsAnswer struct {
 	SVG string `json:"svg,omitempty"`
 }
 
-// unexplored are flags of a search that the engine sets.
-var unexplored = []string{"memory", "workers"}
+// set are flags that the engine sets: its memory may be that of a browser, and with several threads, which counterexample
+// is found, and how often a clause ran, would depend on their speed.
+var set = map[string]string{"memory": "1", "workers": "1"}
 
 // flagsOf returns the flags of a search as the model fills them in.
 func (m Model) flagsOf(protocols []parley.Protocol) (*exploration.Flags, *pflag.FlagSet, error) {
@@ -66,14 +67,19 @@ func (m Model) flagsOf(protocols []parley.Protocol) (*exploration.Flags, *pflag.
 	fs.Usage = func() {}
 	f := exploration.New(p, fs)
 	for _, name := range slices.Sorted(maps.Keys(m.Flags)) {
-		if fs.Lookup(name) == nil || slices.Contains(unexplored, name) {
+		if fs.Lookup(name) == nil || set[name] != "" {
 			return nil, nil, parley.FlagErrorf(name, "a search of %s has no such setting", p.Name)
 		}
 		if err := fs.Set(name, m.Flags[name]); err != nil {
 			return nil, nil, err
 		}
 	}
-	return f, fs, fs.Set("memory", "1")
+	for name, value := range set { // order: each sets another flag
+		if err := fs.Set(name, value); err != nil {
+			return nil, nil, err
+		}
+	}
+	return f, fs, nil
 }
 
 // search makes the search of a model.
@@ -97,7 +103,7 @@ func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	}
 	a := ModelAnswer{Fields: []Field{}, Words: []string{}}
 	fs.VisitAll(func(g *pflag.Flag) {
-		if slices.Contains(unexplored, g.Name) {
+		if set[g.Name] != "" {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(g)
