@@ -155,7 +155,7 @@ func askItself(a *console.App,
 		},
 	}
 	f.Declare(cmd)
-	cmd.Flag("at").Hidden = true // NODE says which node is called
+	cmd.Flag("at").Hidden = true               // NODE says which node is called
 	cmd.Flags().Lookup("at").Annotations = nil // PARLEY_AT is for calls of any node
 	console.Prints(cmd.Flags(), "cluster-node", doneOutput{})
 	return cmd

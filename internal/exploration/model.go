@@ -40,6 +40,9 @@ var aims = map[string]struct{ sought, broken, holds string }{
 	},
 }
 
+// Size returns the number of processes, and of faulty ones that are tolerated.
+func (s *Search) Size() (n, m int) { return s.protocol.N, s.protocol.M }
+
 // head describes the explored system with a remark on its size, its liars and its requests.
 func (s *Search) head(size string) []string {
 	p := s.protocol

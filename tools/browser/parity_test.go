@@ -222,6 +222,15 @@ func TestParity(t *testing.T) {
 	}
 	model := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "for": "10m"}}
 	e.compareSearches(t, literal(map[string]any{"ask": "pairs", "model": model}))
+	e.compare(t, `{"ask":"presets"}`)
+	for _, p := range ask[engine.PresetsAnswer](t, e, `{"ask":"presets"}`).Presets {
+		t.Run(p.Title, func(t *testing.T) {
+			e.compare(t, question("model", nil, "model", p.Model))
+			if p.Pairs {
+				e.compare(t, question("pairs", nil, "model", p.Model))
+			}
+		})
+	}
 	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ const (
 	imports = "cluster/api"          // file names are relative to it
 	pattern = "parley/v1/*.proto"    // relative to imports
 	target  = "cluster/api/parleyv1" // the folder of the Go package
-	notice  = "// Package parleyv1 has the messages, clients and handlers of the client API. They are generated from the files\n" +
-		"// under cluster/api/parley/v1.\n"
+	notice  = "// Package parleyv1 has the messages, clients and handlers of the client API. They are generated " +
+		"from the files\n// under cluster/api/parley/v1.\n"
 )
 
 func main() {

@@ -76,6 +76,7 @@ var answerers = map[string]answerer{
 	"seat":    ofRun(seat),
 	"search":  search,
 	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
+	"presets": ofAll((*Engine).presets),
 	"explore": exploring,
 	"pairs":   pairing,
 	"walk":    walking,
@@ -133,6 +134,8 @@ type LevelsAnswer struct {
 }
 
 func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 
 func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
 

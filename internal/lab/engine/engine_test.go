@@ -262,3 +262,67 @@ func TestWalk(t *testing.T) {
 		}
 	}
 }
+
+// Every preset ends as it says, and its search has a command.
+func TestPresets(t *testing.T) {
+	e := newEngine()
+	presets := answers[engine.PresetsAnswer](t, e, map[string]any{"ask": "presets"}).Presets
+	if len(presets) < 6 {
+		t.Errorf("%d presets", len(presets))
+	}
+	for _, p := range presets {
+		t.Run(p.Title, func(t *testing.T) {
+			model := answers[engine.ModelAnswer](t, e, map[string]any{"ask": "model", "model": p.Model})
+			if model.Error != nil || p.Pairs && model.Unpaired != "" {
+				t.Fatalf("%+v, %q", model.Error, model.Unpaired)
+			}
+			if want := "parley explore " + p.Model.Protocol; !strings.HasPrefix(model.Command, want) {
+				t.Errorf("command %q, want %q", model.Command, want)
+			}
+			kind := "explore"
+			if p.Pairs {
+				kind = "pairs"
+			}
+			found := answers[struct{ Outcome string }](t, e, map[string]any{"ask": kind, "model": p.Model})
+			if found.Outcome != p.Outcome {
+				t.Errorf("%s, want %s", found.Outcome, p.Outcome)
+			}
+		})
+	}
+}
+
+// The fields of a search are grouped, and a protocol without rounds says why it has no runs that look the same.
+func TestModel(t *testing.T) {
+	e := newEngine()
+	a := answers[engine.ModelAnswer](t, e, map[string]any{"ask": "model", "model": map[string]any{
+		"protocol": "twophase", "flags": map[string]string{"n": "3", "goal": "P2 decides 0"},
+	}})
+	if want := "parley explore twophase '--goal=P2 decides 0' -n=3"; a.Command != want {
+		t.Errorf("command %q, want %q", a.Command, want)
+	}
+	if a.N != 3 || a.M != 2 {
+		t.Errorf("n = %d, m = %d", a.N, a.M)
+	}
+	if a.Unpaired == "" {
+		t.Error("a protocol without rounds has pairs")
+	}
+	groups := make(map[string][]string)
+	for _, f := range a.Fields {
+		groups[f.Group] = append(groups[f.Group], f.Name)
+	}
+	for group, flag := range map[string]string{
+		"protocol": "n", "start": "values", "faults": "crashes", "goal": "property", "search": "step",
+	} {
+		if !slices.Contains(groups[group], flag) {
+			t.Errorf("group %s: %v, want %s in it", group, groups[group], flag)
+		}
+	}
+	for _, f := range a.Fields {
+		if f.Name == "property" && !slices.Contains(f.Allowed, "non-blocking") {
+			t.Errorf("properties: %q", f.Allowed)
+		}
+	}
+	if slices.Contains(groups["protocol"], "indistinguishable") {
+		t.Error("the page would set what another question sets")
+	}
+}

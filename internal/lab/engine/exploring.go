@@ -33,10 +33,14 @@ type aboutModel struct {
 
 // ModelAnswer is the answer to "model": what can be set for a search, and what it would search.
 type ModelAnswer struct {
-	Fields  []Field  `json:"fields"`
-	Words   []string `json:"words"`   // the model
-	Endless string   `json:"endless"` // why the search may not end
-	Error   *Failure `json:"error"`   // why it cannot be made
+	Fields   []Field  `json:"fields"`
+	N        int      `json:"n"`
+	M        int      `json:"m"`
+	Words    []string `json:"words"`    // the model
+	Endless  string   `json:"endless"`  // why the search may not end
+	Error    *Failure `json:"error"`    // why it cannot be made
+	Unpaired string   `json:"unpaired"` // why it cannot search for runs that look the same
+	Command  string   `json:"command"`  // makes the search in a shell
 }
 
 // ExploreAnswer is the answer to "explore": how the search ended, and the run that it found.
@@ -53,9 +57,33 @@ type PairsAnswer struct {
 	SVG string `json:"svg,omitempty"`
 }
 
-// set are flags that the engine sets: its memory may be that of a browser, and with several threads, which counterexample
-// is found, and how often a clause ran, would depend on their speed.
+// set are flags that the engine sets. Its memory may be that of a browser. With several threads, the counterexample
+// that is found would depend on their speed.
 var set = map[string]string{"memory": "1", "workers": "1"}
+
+// sought is a flag that another question sets.
+const sought = "indistinguishable"
+
+// groups are the flags of a search by what they are about. Other flags belong to the protocol.
+var groups = map[string][]string{
+	"start": {"values", "try-values", "requests", "workload"},
+	"faults": {
+		"faulty", "liars", "outspoken", "crashes", "restarts", "lost-disks", "losses", "doubles", "timeouts", "delta",
+		"false-suspicion", "crash-notices", "overtaking", "fifo", "in-time",
+	},
+	"goal":   {"property", "goal", "always", "eventually", "beyond-bound"},
+	"search": {"step", "order", "for", "states", "depth", "walks", "seed", "symmetry", "all", "ordered", "unreduced"},
+}
+
+// groupOf returns the group of a flag.
+func groupOf(flag string) string {
+	for group, flags := range groups { // order: a flag is in one group
+		if slices.Contains(flags, flag) {
+			return group
+		}
+	}
+	return "protocol"
+}
 
 // flagsOf returns the flags of a search as the model fills them in.
 func (m Model) flagsOf(protocols []parley.Protocol) (*exploration.Flags, *pflag.FlagSet, error) {
@@ -95,28 +123,66 @@ func (m Model) search(protocols []parley.Protocol) (*exploration.Flags, *explora
 	return f, s, err
 }
 
+// pairing returns the same model for a search for runs that look the same.
+func (m Model) pairing() Model {
+	flags := make(map[string]string)
+	maps.Copy(flags, m.Flags)
+	flags[sought] = "true"
+	return Model{m.Protocol, flags}
+}
+
+// command returns the command line that makes the search in a shell.
+func (m Model) command() string {
+	line := input.Program + " explore " + input.Quote(m.Protocol)
+	for _, name := range slices.Sorted(maps.Keys(m.Flags)) {
+		dashes := "--"
+		if len(name) == 1 {
+			dashes = "-"
+		}
+		line += " " + input.Quote(dashes+name+"="+m.Flags[name])
+	}
+	return line
+}
+
 // modelOf answers what a search would be.
 func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	_, fs, err := m.flagsOf(protocols)
 	if err != nil {
 		return nil, err
 	}
+	p, err := input.Protocol(protocols, m.Protocol)
+	if err != nil {
+		return nil, err
+	}
 	a := ModelAnswer{Fields: []Field{}, Words: []string{}}
 	fs.VisitAll(func(g *pflag.Flag) {
-		if set[g.Name] != "" {
+		if set[g.Name] != "" || g.Name == sought {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(g)
-		a.Fields = append(a.Fields, Field{
+		f := Field{
 			Name: g.Name, Kind: kind, Usage: usage, Default: g.DefValue, Value: g.Value.String(), Allowed: allowed(g),
-		})
+			Group: groupOf(g.Name),
+		}
+		if g.Name == "property" {
+			f.Allowed = []string{""} // all
+			for _, q := range p.Properties {
+				f.Allowed = append(f.Allowed, q.Name)
+			}
+		}
+		a.Fields = append(a.Fields, f)
 	})
+	a.Command = m.command()
+	if _, _, err := m.pairing().search(protocols); err != nil {
+		a.Unpaired = failure(err).Message
+	}
 	_, s, err := m.search(protocols)
 	if err != nil {
 		why := failure(err)
 		a.Error = &why
 		return a, nil
 	}
+	a.N, a.M = s.Size()
 	a.Words, a.Endless = s.Model(), s.Endless()
 	return a, nil
 }
@@ -155,12 +221,7 @@ func pairing(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (a
 	if err := read(b, &q); err != nil {
 		return nil, err
 	}
-	q.Model.Flags = maps.Clone(q.Model.Flags)
-	if q.Model.Flags == nil {
-		q.Model.Flags = make(map[string]string)
-	}
-	q.Model.Flags["indistinguishable"] = "true"
-	_, s, err := q.Model.search(e.protocols)
+	_, s, err := q.Model.pairing().search(e.protocols)
 	if err != nil {
 		return nil, err
 	}

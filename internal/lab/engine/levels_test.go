@@ -49,8 +49,21 @@ func TestLevels(t *testing.T) {
 				}
 			}
 			for _, d := range l.Dials {
+				named, safe := 0, 0
 				for _, choice := range d.Choices {
-					broken(of(map[string]string{d.Flag: strings.ReplaceAll(d.Form, "%", choice)}))
+					flag := strings.ReplaceAll(d.Form, "%", choice.Value)
+					if choice.Says == "" {
+						t.Errorf("%+v", choice)
+					}
+					if !broken(of(map[string]string{d.Flag: flag})) {
+						safe++
+					}
+					if flag == l.Wins[d.Flag] {
+						named++
+					}
+				}
+				if named != 1 || safe == 0 {
+					t.Errorf("dial %s: %d choices are the run that wins, %d break nothing", d.Name, named, safe)
 				}
 			}
 			if l.Proof != traitor.Searched {
@@ -66,5 +79,28 @@ func TestLevels(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		})
+	}
+}
+
+// Beyond the bound there are runs that look the same to a process, and within it there are none.
+func TestLevelPairs(t *testing.T) {
+	e := newEngine()
+	for _, l := range answers[engine.LevelsAnswer](t, e, map[string]any{"ask": "levels"}).Levels {
+		if l.Pairs == nil {
+			if len(l.Seats) > 0 {
+				t.Errorf("level %s has seats, and no pairs", l.ID)
+			}
+			continue
+		}
+		found := answers[engine.PairsAnswer](t, e, map[string]any{
+			"ask": "pairs", "model": engine.Model{Protocol: l.Protocol, Flags: l.Pairs},
+		})
+		want := "exhausted"
+		if l.Pairs["beyond-bound"] == "true" {
+			want = "found"
+		}
+		if found.Outcome != want || (found.SVG != "") != (want == "found") {
+			t.Errorf("level %s: %s, want %s", l.ID, found.Outcome, want)
+		}
 	}
 }

@@ -13,10 +13,15 @@ import {Gallery} from "./views/gallery.js";
 import {Run} from "./views/run.js";
 import {Guide} from "./views/guide.js";
 import {About} from "./views/about.js";
+import {Traitor} from "./views/traitor.js";
+import {Explore} from "./views/explore.js";
+import {Cost} from "./views/cost.js";
 
 /** The views, in the order of the navigation. A view that does not work yet is not among them. */
 const views = [
   {name: "gallery", title: "Gallery", view: Gallery}, {name: "run", title: "Run", view: Run},
+  {name: "traitor", title: "Be the traitor", view: Traitor}, {name: "explore", title: "Explore", view: Explore},
+  {name: "cost", title: "Cost", view: Cost},
   {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
 ];
 

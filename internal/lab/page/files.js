@@ -1,7 +1,8 @@
 // Opening a scenario or a trace from a file that the reader drops on the page or chooses.
 
 import {ask} from "./engine.js";
-import {keepTrace, notice, visit} from "./store.js";
+import {notice, visit} from "./store.js";
+import {keepTrace} from "./traces.js";
 import {read, write} from "./link.js";
 
 const largest = {scenario: 1 << 18, trace: 3 << 19}; // in bytes; a question must have room for the text
@@ -16,19 +17,25 @@ export async function openFile(file) {
       throw new Error(`${file.name} is too large: the lab opens a ${kind} of at most ${largest[kind] / 1024} kB.`);
     }
     const text = await file.text();
-    await visit(await write(isTrace ? await linkOf(text) : {view: "run", place: {y: text, flags: {}}}));
+    if (isTrace) await openTrace(text, "from a trace file");
+    else await visit(await write({view: "run", place: {y: text, flags: {}}}));
   } catch (err) {
     notice.value = `${file.name} cannot be opened: ${err.message}`;
   }
 }
 
-/** The link of a trace. If the address is already a link to this trace, it keeps its place. */
-async function linkOf(text) {
+/**
+ * Shows the run of a trace. If the address is already a link to this trace, it keeps its place.
+ * @param {string} text
+ * @param {string} name says where the trace comes from
+ */
+export async function openTrace(text, name) {
   const {report} = await ask({ask: "run", run: {trace: text}});
-  const place = {t: keepTrace(text, report.trace_hash), flags: {}};
+  const place = {t: keepTrace(text, report.trace_hash, name), flags: {}};
   const here = await read(location.hash);
   const same = here.place?.t === place.t;
-  return {view: "run", place, ...same && {at: here.at, sel: here.sel, of: here.of}, hash: report.trace_hash};
+  const there = {view: "run", place, ...same && {at: here.at, sel: here.sel, of: here.of}, hash: report.trace_hash};
+  await visit(await write(there));
 }
 
 addEventListener("dragover", event => event.preventDefault());

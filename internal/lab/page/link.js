@@ -27,7 +27,7 @@ const last = ["seed", "at", "sel", "tree", "h", "lab"];
 const own = ["s", "g", "y", "t", "at", "sel", "tree", "h", "lab"];
 
 /** Encodes what a fragment must not contain, and keeps what people should read. */
-const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
+export const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
 
 const rank = key => {
   if (first.includes(key)) return first.indexOf(key);

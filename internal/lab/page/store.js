@@ -5,6 +5,7 @@ import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
 import {debounced} from "./lib.js";
 import {read, write} from "./link.js";
+import {traceText} from "./traces.js";
 
 /** The answer to "about": the protocols and the gallery. */
 export const about = signal(null);
@@ -89,20 +90,10 @@ export function goTo(event) {
   });
 }
 
-/** The traces that were opened from files, by the beginning of their hashes. */
-const traces = new Map();
-
-/** Keeps the text of a trace, and returns its key. */
-export function keepTrace(text, hash) {
-  traces.set(hash.slice(0, 8), text);
-  return hash.slice(0, 8);
-}
-
 /** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
-  if (t && traces.has(t)) return {trace: traces.get(t)};
-  if (t) throw new Error(`The run of this link is in a trace file, with a hash that begins with ${t}: drop that file on the page.`);
+  if (t) return {trace: traceText(t)};
   const text = y ?? card(g)?.text;
   if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
   return {scenario: text, flags};

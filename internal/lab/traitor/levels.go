@@ -14,14 +14,23 @@ type Level struct {
 	Proof    Proof             `json:"proof"`    // how that is known
 	Wins     map[string]string `json:"wins"`     // flags that break it, if it can be broken
 	Theorem  string            `json:"theorem"`
+	// Pairs are flags of a short search for runs that look the same to a process. It finds some beyond the bound.
+	Pairs map[string]string `json:"pairs"`
 }
 
 // Dial is a part of a plan that a traitor sets: a flag with a place for the chosen value.
 type Dial struct {
-	Name    string   `json:"name"`
-	Flag    string   `json:"flag"`
-	Form    string   `json:"form"` // the value of the flag, with % for the choice
-	Choices []string `json:"choices"`
+	Name    string `json:"name"`
+	Asks    string `json:"asks"`
+	Flag    string `json:"flag"`
+	Form    string `json:"form"` // the value of the flag, with % for the choice
+	Choices []Mark `json:"choices"`
+}
+
+// Mark is one choice of a dial.
+type Mark struct {
+	Value string `json:"value"` // for % in the form of the dial
+	Says  string `json:"says"`
 }
 
 // Proof says how the claim of a level is known.
@@ -44,6 +53,7 @@ var Levels = []Level{
 		Flags: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"}, Seats: []string{"P2"},
 		Wins:    map[string]string{"faulty": "2=moves:1-3-0-1"},
 		Theorem: "With oral messages three processes cannot tolerate one traitor: n > 3m is necessary.",
+		Pairs:   map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
 	},
 	{
 		ID: "2", Title: "Divide two lieutenants", Protocol: "om", Property: "agreement", Proof: Searched,
@@ -51,25 +61,32 @@ var Levels = []Level{
 		Flags: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
 		Theorem: "Each of the two loyal lieutenants hears what the other one heard, and both use one default for a tie. " +
 			"So they agree even with n = 3. Only validity breaks.",
+		Pairs: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
 	},
 	{
-		ID: "3a", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
+		ID: "3", Title: "One traitor among four", Protocol: "om", Property: "validity", Proof: Searched,
 		Task:  "You are the lieutenant P2, and now there are four. Make a loyal lieutenant disobey.",
 		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P2"},
 		Theorem: "n > 3m: 4 > 3. OM(1) outvotes one traitor, whatever it sends (Lamport, Shostak, Pease 1982).",
+		Pairs:   map[string]string{"n": "4", "m": "1"},
 	},
 	{
-		ID: "3b", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
+		ID: "4", Title: "A General among four", Protocol: "om", Property: "agreement", Proof: Searched,
 		Task:  "You are the General of three loyal lieutenants. Make two of them decide differently.",
 		Flags: map[string]string{"n": "4", "m": "1"}, Seats: []string{"P1"},
 		Theorem: "n > 3m: 4 > 3. The lieutenants compare what you sent them, and take the majority.",
+		Pairs:   map[string]string{"n": "4", "m": "1"},
 	},
 	{
-		ID: "4", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
+		ID: "5", Title: "Two traitors among six", Protocol: "eig", Property: "validity", Can: true, Proof: Shown,
 		Task:  "You are the lieutenants P2 and P3. Make a loyal lieutenant disobey.",
 		Flags: map[string]string{"n": "6", "m": "2", "beyond-bound": "true"}, Seats: []string{"P2", "P3"},
-		Wins:    map[string]string{"faulty": "2=flip,3=flip"},
-		Theorem: "n > 3m is necessary: 6 > 6 is false. Two traitors who deny every order tie the vote.",
+		Wins: map[string]string{
+			"faulty": "2=moves:1-4-0-1.2-4-0-1.2-4-1-1.2-4-2-1.2-4-3-1,3=moves:1-4-0-1.2-4-0-1.2-4-1-1.2-4-2-1.2-4-3-1",
+		},
+		Theorem: "n > 3m is necessary: 6 > 6 is false. Two traitors who deny every order tie the vote. " +
+			"The argument with three processes stands for it: each of them plays two.",
+		Pairs: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
 	},
 	{
 		ID: "6", Title: "One round fewer", Protocol: "eig", Property: "agreement", Can: true, Proof: Searched,
@@ -77,12 +94,14 @@ var Levels = []Level{
 		Flags: map[string]string{"n": "4", "m": "1", "rounds": "1", "beyond-bound": "true"}, Seats: []string{"P1"},
 		Wins:    map[string]string{"faulty": "1=moves:0-2-0-1"},
 		Theorem: "m+1 rounds are necessary (Fischer, Lynch 1982): in one round nobody can compare.",
+		Pairs:   map[string]string{"n": "4", "m": "1", "rounds": "1", "beyond-bound": "true"},
 	},
 	{
 		ID: "7", Title: "A General who signs two orders", Protocol: "sm", Property: "agreement", Proof: Searched,
 		Task:  "You are the General and the lieutenant P2. You sign both orders. Make P3 and P4 decide differently.",
 		Flags: map[string]string{"n": "4", "m": "2"}, Seats: []string{"P1", "P2"},
 		Theorem: "With signatures n = m+2 processes tolerate m traitors: a process that sees two orders passes both on.",
+		Pairs:   map[string]string{"n": "4", "m": "2"},
 	},
 	{
 		ID: "8", Title: "Block a commit with one crash", Protocol: "twophase", Property: "non-blocking", Can: true,
@@ -90,8 +109,15 @@ var Levels = []Level{
 		Task:  "All vote yes. Crash one process at one time so that the others can neither commit nor abort.",
 		Flags: map[string]string{"n": "4", "delay": "400", "values": "yes"},
 		Dials: []Dial{{
-			Name: "crash", Flag: "crashes", Form: "[{process: %}]",
-			Choices: []string{"1, when: 200", "1, when: 790", "1, when: 900", "2, when: 200", "2, when: 790", "3, when: 790"},
+			Name: "crash", Asks: "Which process crashes, and when?", Flag: "crashes", Form: "[{process: %}]",
+			Choices: []Mark{
+				{"1, when: 200", "P1, the coordinator, at 200: its questions are on their way"},
+				{"1, when: 790", "P1, the coordinator, at 790: the votes are on their way to it"},
+				{"1, when: 900", "P1, the coordinator, at 900: it has decided"},
+				{"2, when: 200", "P2 at 200: the question is on its way to it"},
+				{"2, when: 790", "P2 at 790: it has voted"},
+				{"3, when: 790", "P3 at 790: it has voted"},
+			},
 		}},
 		Wins:    map[string]string{"crashes": "[{process: 1, when: 790}]"},
 		Theorem: "Two-phase commit blocks if the coordinator crashes between the votes and its decision.",
@@ -101,10 +127,14 @@ var Levels = []Level{
 		Proof: Shown, Task: "All vote yes. Cut the network at one time so that one side commits and the other aborts.",
 		Flags: map[string]string{"n": "4", "delay": "400", "values": "yes"},
 		Dials: []Dial{{
-			Name: "cut", Flag: "partitions", Form: "[{groups: %}]",
-			Choices: []string{
-				"[[1, 2], [3, 4]], since: 400", "[[1, 2], [3, 4]], since: 800", "[[1, 2], [3, 4]], since: 1300",
-				"[[1], [2, 3, 4]], since: 800", "[[1, 2, 3], [4]], since: 1300",
+			Name: "cut", Asks: "Which processes are cut off from which, and from when on?", Flag: "partitions",
+			Form: "[{groups: %}]",
+			Choices: []Mark{
+				{"[[1, 2], [3, 4]], since: 400", "P1 and P2 from P3 and P4, from 400 on"},
+				{"[[1, 2], [3, 4]], since: 800", "P1 and P2 from P3 and P4, from 800 on"},
+				{"[[1, 2], [3, 4]], since: 1300", "P1 and P2 from P3 and P4, from 1,300 on"},
+				{"[[1], [2, 3, 4]], since: 800", "P1, the coordinator, from all others, from 800 on"},
+				{"[[1, 2, 3], [4]], since: 1300", "P4 from all others, from 1,300 on"},
 			},
 		}},
 		Wins:    map[string]string{"partitions": "[{groups: [[1, 2], [3, 4]], since: 800}]"},

@@ -30,7 +30,7 @@ export async function shortLink() {
 }
 
 /** Saves a file. */
-function save(name, blob) {
+export function save(name, blob) {
   const a = document.createElement("a");
   a.href = URL.createObjectURL(blob);
   a.download = name;

@@ -22,7 +22,7 @@ export function Input({field, value, wrong, edit, placeholder}) {
   if (allowed) {
     return html`<select ...${common} onChange=${e => edit(name, e.target.value)}>
       ${!allowed.includes(value) && html`<option value=${value} selected>${value || "default"}</option>`}
-      ${allowed.map(v => html`<option value=${v} selected=${v === value}>${v}</option>`)}</select>`;
+      ${allowed.map(v => html`<option value=${v} selected=${v === value}>${v || "default"}</option>`)}</select>`;
   }
   if (group === "events" && /list|mapping/.test(kind)) {
     return html`<textarea ...${common} rows=${Math.min(6, Math.max(1, value.length / 44 | 0))} spellcheck="false" value=${value}

@@ -2,6 +2,7 @@
 
 import {capital, classes, count, html, use} from "../lib.js";
 import {card, editing, place, run, title} from "../store.js";
+import {traceName} from "../traces.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
 import {Picture} from "../parts/picture.js";
@@ -24,7 +25,7 @@ function Heading() {
       <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
-          ${where.t ? " · from a trace file" : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
+          ${where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
       ${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
@@ -43,15 +44,16 @@ const hint = html`<span class="mute hint">press anything: all views show it</spa
 export function Run() {
   const {answer, error, busy} = use(run);
   const open = use(editing);
+  const traced = Boolean(use(place)?.t); // a trace cannot be changed
   if (!answer) {
     return html`${error && html`<div class="title"><h1>No run yet</h1></div>
         <p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
       ${!error && html`<p class="boot">The run is being made …</p>`}
-      ${(open || error) && html`<${Form}/>`}`;
+      ${(open || error) && !traced && html`<${Form}/>`}`;
   }
   return html`
     <${Heading}/>
-    ${open && html`<${Form}/>`}
+    ${open && !traced && html`<${Form}/>`}
     <div class=${classes({run: true, busy})}>
       <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
           <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
