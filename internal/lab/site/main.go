@@ -136,6 +136,13 @@ func static(html, version string) string {
 		must.Failf("index.html has more than its head before %s", charset)
 	}
 	html = strings.Replace(html, engine, strings.Replace(engine, "server", "wasm", 1), 1)
+	var kept strings.Builder // there is one script, and nothing to load before it asks
+	for line := range strings.Lines(html) {
+		if !strings.HasPrefix(line, `<link rel="modulepreload"`) {
+			kept.WriteString(line)
+		}
+	}
+	html = kept.String()
 	return strings.Replace(html, charset, charset+"\n"+
 		`<meta http-equiv="Content-Security-Policy" content="`+server.Policy+`">`+"\n"+
 		`<meta name="referrer" content="no-referrer">`+"\n"+
