@@ -1,14 +1,15 @@
-// Package parley holds the types with which every protocol of this module is written: a process, a message, a
-// machine, one atomic step and its effects.
+// Package parley holds the types with which every protocol of this module is written: processes, messages,
+// machines, and steps with their effects.
 //
-// A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no
-// network, no disk and no goroutine of its own. A host calls the machine's clauses (Start, Request, Receive,
-// Timeout) with a [Step], and the machine requests effects through that Step (send, deliver, set a timer,
-// append to the log). The host carries the effects out. Three hosts run the same machines: a seeded
-// simulator, an exhaustive explorer and a cluster of real processes.
+// A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no network, no
+// disk and no goroutine. A host calls the methods of the machine (Start, Request, Receive, Timeout), which are its
+// clauses, and passes a [Step]. Through the Step, the machine requests effects: send, deliver, set a timer, append
+// to the log. The host carries the effects out. Three hosts run the same machines: a seeded simulator, an
+// exhaustive explorer and a cluster of real processes.
 //
-// Processes send and receive on links. Services broadcast and deliver. n is the number of processes. m is the
-// number of faulty processes that an algorithm is built to tolerate.
+// On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. n is
+// the number of processes. m is the number of faulty processes that an algorithm can tolerate. Comments call two
+// sources the article and the lecture: docs/explanation/sources.md names them.
 package parley
 
 import (

@@ -191,13 +191,12 @@ func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 		}
 		if promise.Holds && a.Faulty > 0 && a.Worst > p.Faults {
 			promise.Holds = false
-			promise.Because = "a fault is worse than " + p.Faults.String() + " faults, the worst that " + p.Name +
-				" tolerates"
+			promise.Because = p.Name + " tolerates " + p.Faults.String() + " faults, but a fault was worse"
 		}
 		if why := a.missedRounds(p.Rejoins); promise.Holds && p.Timing == Synchronous && why != "" {
 			promise.Holds = false
-			promise.Because = "rounds need every message to arrive in the round in which it is sent, but " + why +
-				", which is not one of the m faults"
+			promise.Because = "in rounds, every message must arrive in the round in which it is sent, but " + why +
+				"; this is not one of the m faults"
 		}
 		v := Verdict{Property: property, Promise: promise, Broken: property.Check(h)}
 		if v.Broken == nil && property.Vacuous != nil {

@@ -1,4 +1,4 @@
-// Package catalog lists all protocols of this module, each with an example instance.
+// Package catalog lists all protocols of this module, and gives an example configuration of each.
 package catalog
 
 import (

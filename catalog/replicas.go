@@ -94,7 +94,7 @@ func newsOver(name string, on orderedBroadcast, n int) parley.Protocol {
 			switch {
 			case on.property == problem.FIFOOrder:
 				p.Holds, p.Because = false, "FIFO order does not relate messages of two authors, even if "+
-					"one has read the other's (lecture)"
+					"one author has read the other's message (lecture)"
 			case p.Holds && (a.Processes.Restarted || a.Processes.LostDisk):
 				p.Holds, p.Because = false, "a replica that restarts has forgotten what it read"
 			case p.Holds:

@@ -45,9 +45,10 @@ func boundsCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bounds",
 		Short: "Show which algorithms tolerate m faults, and their cost",
-		Long: "Bounds prints a line for each algorithm that works in rounds: whether n processes tolerate m " +
-			"faults, the smallest n that tolerates m faults, the largest m that n processes tolerate, and " +
-			"the cost in rounds, messages, bits, and signatures. The exit status is 0.",
+		Long: "Bounds prints a line for each algorithm that works in rounds. The line says whether n " +
+			"processes tolerate m faults. It also has the smallest n that tolerates m faults, the " +
+			"largest m that n processes tolerate, and the cost in rounds, messages, bits, and " +
+			"signatures. The exit status is 0.",
 		Example: "  parley bounds -n 10 -m 3",
 		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

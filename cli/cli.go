@@ -1,5 +1,5 @@
-// Package cli is the command line. Its caller passes the protocols. So another module can use the same
-// command line for a protocol of its own:
+// Package cli implements the command line "parley". The caller passes the protocols that the commands run, so a
+// program of another module can add its own protocols:
 //
 //	func main() { cli.Main(append(catalog.All(), mine.New(mine.Config{N: 4}))) }
 package cli

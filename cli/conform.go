@@ -23,8 +23,8 @@ func conformCommand(a *console.App) *cobra.Command {
 		Long: "A worked case gives a protocol its inputs, and states the results that it expects. Conform " +
 			"runs the cases of JSON files. A PATH is a file, or a folder with JSON files. Conform prints a " +
 			"line for each expectation that is not met, and then a count of the cases of each family. The " +
-			"exit status is 0 if all cases pass, 1 if a case fails, and 2 if a file cannot be run. Conform " +
-			"runs the other files in any case.\n\n" +
+			"exit status is 0 if all cases pass, 1 if a case fails, and 2 if a file cannot be run. " +
+			"Conform still runs the other files.\n\n" +
 			"Learn more: docs/reference/vectors.md",
 		Example: "  parley conform internal/conform/testdata",
 		Args:    console.Args(1, 0, "at least one PATH of a file or folder is needed"),

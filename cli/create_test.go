@@ -68,7 +68,7 @@ func TestNewProtocol(t *testing.T) {
 	if code := beyond.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(b), "found: agreement breaks, which is not promised") {
 		t.Errorf("explore finds nothing beyond the bound: status %d, %v\n%s", code, err, b)
 	}
-	if out := run("run", "mine", "--faulty", "1=twofaced"); !strings.Contains(out, "a fault is worse than crash faults") {
+	if out := run("run", "mine", "--faulty", "1=twofaced"); !strings.Contains(out, "tolerates crash faults, but a fault was worse") {
 		t.Errorf("a liar is beyond the model, and the run does not say so:\n%s", out)
 	}
 }

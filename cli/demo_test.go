@@ -132,7 +132,7 @@ func TestDemoStays(t *testing.T) {
 // The processes of a demonstration end when it is killed.
 func TestDemoKilled(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // the killed process cannot remove its folder
-	p := begin(t, "1. They agree", "demo", "--width", "100")
+	p := begin(t, "1. The processes agree", "demo", "--width", "100")
 	_ = p.end(os.Kill)
 	silent(t, p.printed())
 }

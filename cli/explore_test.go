@@ -26,9 +26,9 @@ func TestExploreStatus(t *testing.T) {
 		{"explore om -n 4 -m 1 --step round --always 'not over'", 1, []string{"\nVIOLATED: always: not over"}, nil},
 		{"explore om -n 3 -m 1 --step round --beyond-bound", 1, []string{"\nfound: validity breaks, which is not promised: "}, nil},
 		{"explore om -n 3 -m 1 --step round", 2, nil, nil},
-		{"explore om -n 5 -m 1 --states 100", 3, []string{"\nbudget hit (--states): not proven: "}, nil},
-		{"explore om -n 4 -m 1 --depth 4", 3, []string{"\nbudget hit (--depth): not proven: "}, nil},
-		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{"\nbudget hit (--walks): not proven: "}, nil},
+		{"explore om -n 5 -m 1 --states 100", 3, []string{"\nbudget hit (--states): not proven; "}, nil},
+		{"explore om -n 4 -m 1 --depth 4", 3, []string{"\nbudget hit (--depth): not proven; "}, nil},
+		{"explore om -n 4 -m 1 --order random --walks 50", 3, []string{"\nbudget hit (--walks): not proven; "}, nil},
 		{"explore om -n 3 -m 1 --order random --walks 500 --beyond-bound", 1,
 			[]string{"\nfound: validity breaks, which is not promised: "}, nil},
 	})
@@ -230,7 +230,7 @@ func TestExploreInterrupted(t *testing.T) {
 	for _, text := range []string{
 		"there are at least 115,964,116,992 states, because the messages of a round ",
 		": this search will not visit all; to visit fewer states: --step round or ",
-		"\ninterrupted: not proven: nothing was found so far\n",
+		"\ninterrupted: not proven; nothing was found so far\n",
 	} {
 		if status != 130 || !strings.Contains(out, text) {
 			t.Errorf("got status %d, want 130 and %q:\n%s", status, text, out)

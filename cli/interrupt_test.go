@@ -123,7 +123,7 @@ func TestExploreTimeIsUp(t *testing.T) {
 		_, less, _ := strings.Cut(text, "to visit fewer states: ")
 		if status != console.Unfinished || !strings.Contains(text, "budget hit (--for): not proven") ||
 			!strings.Contains(text, "covered: ") || !strings.Contains(text, " per second") ||
-			strings.Count(less, "--")+strings.Count(less, "-n ") < 4 || !strings.HasSuffix(less, "; --for 0 has no limit ") {
+			strings.Count(less, "--")+strings.Count(less, "-n ") < 4 || !strings.HasSuffix(less, "; to search longer: --for 0, which sets no limit ") {
 			t.Errorf("%s: status %d\n%s%s", way, status, &out, &stderr)
 		}
 	}

@@ -24,7 +24,7 @@ func TestMalformedScenarios(t *testing.T) {
 		"protocol: fifo\ncrashes: " + strings.Repeat("[", 1e5): ":1: more than 100 brackets are open: close them",
 		// Requests that the protocol cannot handle, with the line of the entry.
 		"protocol: fifo\nrequests:\n- {at: 1, broadcast: a}\n- {at: 1, propose: a}":                   ":4: requests: no process proposes a value to fifo",
-		"protocol: eig\nrequests:\n- {at: 2, propose: a}":                                             ":3: requests: this process does not propose a value to eig",
+		"protocol: eig\nrequests:\n- {at: 2, propose: a}":                                             ":3: requests: this process proposes no value to eig",
 		"protocol: eig\nrequests:\n- {at: 1, when: 5, propose: a}":                                    ":3: requests: when: values are proposed before",
 		"protocol: om\nfaulty: {2: flip}\ncrashes:\n- {process: 3, when: 4}\n- {process: 2, when: 4}": ":5: crashes: P2 is faulty already",
 	} {

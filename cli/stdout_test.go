@@ -46,8 +46,8 @@ func TestFilesToStandardOutput(t *testing.T) {
 	for _, c := range []struct{ args, begins, says string }{
 		{"run om --trace -", `{"parley":`, "agreement"},
 		{"run om --svg -", "<svg ", "the same again"},
-		{"explore eig -n 3 -m 1 --beyond-bound --trace -", `{"parley":`, "The shortest run that breaks it"},
-		{"explore eig -n 3 -m 1 --beyond-bound --svg -", "<svg ", "The shortest run that breaks it"},
+		{"explore eig -n 3 -m 1 --beyond-bound --trace -", `{"parley":`, "The shortest run that breaks validity"},
+		{"explore eig -n 3 -m 1 --beyond-bound --svg -", "<svg ", "The shortest run that breaks validity"},
 		{"explore eig -n 3 -m 1 --beyond-bound --indistinguishable --svg -", "<svg ", "case one"},
 	} {
 		var out, stderr bytes.Buffer

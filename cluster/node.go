@@ -1,5 +1,5 @@
-// Package cluster joins real processes into a cluster that agrees. They communicate over mutual TLS and keep
-// durable state on disk. The cluster runs the same machines as the simulator and the explorer.
+// Package cluster joins real processes into a cluster whose nodes agree. The nodes communicate by mutual TLS and
+// keep durable state on disk. They run the same protocol machines as the simulator and the explorer.
 //
 // A process calls [Join] with its own certificate and the configuration that all nodes share. It can then
 // broadcast in groups, run commands on replicated tables, agree on values, and commit transactions:
@@ -15,24 +15,22 @@
 //	d, err := news.Next(ctx)
 //	fmt.Printf("%s: %s", members[d.From].Name, d.Payload)
 //
-// Many types here are aliases. For their methods see go doc ./cluster/groups Group and Subscription, and go doc
-// ./cluster/tables Table, Session, and KeyValue. For levels and links see [Total] and [Streams].
+// Many types here are aliases. To read about their methods, run go doc on ./cluster/groups (Group, Subscription)
+// and on ./cluster/tables (Table, Session, KeyValue). For levels and links see [Total] and [Streams].
 //
 // # Decisions
 //
-// A node opens services and implements none. Each service (agree, clocks, commits, groups, tables) is a
-// package that knows its node through package kernel and imports no other service; a test of the imports
-// enforces that. The services' public names are aliases here. Motive: you can read a service without the rest
-// of a node, and test it with a kernel of a few lines, without TLS and disks. Cost: the types that two
-// services share, such as levels and the status of slots, are in kernel, and each public name is declared
-// twice.
+// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits,
+// groups, tables) is a package that uses its node through package kernel, and imports no other service. A test of
+// the imports enforces that. The public names of the services are aliases in this package. Motive: you can read a
+// service without the rest of a node. You can test it with a small kernel, without TLS and disks. Cost: types that
+// two services share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
 //
-// Tests run nodes in virtual time. Config.Network carries the messages of nodes. If it is a network of
-// cluster/link/memory in a bubble of testing/synctest, real nodes with their TLS, timers, and disks run in
-// the bubble's time. A test can cut, delay, and stall any connection. Motive: a test that waits for real time
-// fails on a busy computer, or demands less than is promised. Cost: a node on another network than the
-// system's does not use the system's clock that counts suspensions, nor its precise alarms. These have tests
-// of their own.
+// Tests run nodes in virtual time. If a test sets Config.Network to a network of cluster/link/memory, in a bubble
+// of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time. The test can cut,
+// delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or checks less
+// than is promised. Cost: with such a network, a node uses neither the clock that advances while the computer is
+// suspended, nor precise alarms. These have tests of their own.
 package cluster
 
 import (

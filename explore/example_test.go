@@ -36,5 +36,5 @@ func Example() {
 	// Output:
 	// 4 processes: exhausted
 	// 3 processes: found
-	//   validity is broken: process 1 decided 0, and the correct source said 1
+	//   validity is broken: process 1 decided 0, but the correct source sent 1
 }

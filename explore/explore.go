@@ -1,22 +1,22 @@
-// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every
-// order of deliveries, and every loss, crash and suspicion that a [Model] allows. It also tries every answer
-// to every Choose, and so enumerates the lies of faulty processes. A search answers a question that no
-// simulation can answer: does any schedule or any lie break a property?
+// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every order
+// of deliveries, and every loss, crash and suspicion that a [Model] allows. A faulty process selects its lies by
+// calls of Choose, and the explorer tries every answer to these calls. So a search answers a question that
+// simulations cannot answer: does any schedule or any lie break a property?
 //
-// A state consists of the saved state of each process (see [parley.Vars]), the messages in flight, and the
-// requests and deliveries so far of each process. Two runs that differ only in the relative order of events
-// at different processes lead to the same state. So a property may use the order of events at one process,
-// and the fact that a broadcast comes before its deliveries. It must not use any other order of events at
-// different processes. One property of this module does use such an order: that a replicated service acts as
-// one machine. It needs [Options.Ordered].
+// A state of a search consists of the saved state of each process (see [parley.Vars]), the messages in flight, and
+// the requests and deliveries so far of each process. Two runs lead to the same state if they differ only in the
+// relative order of events at different processes. So a property may use the order of events at one process, and
+// the fact that a broadcast comes before its deliveries. Otherwise, it must not use the order of events at
+// different processes. This module has one property that does: that a replicated service acts as one machine. This
+// property needs [Options.Ordered].
 //
-// Equal parts are stored and computed once: process states and messages are numbered, and the outcome of each
-// input in each process state is memoized (machines are deterministic). A visited state is stored as its
-// 64-bit fingerprint and the transition that led to it. From these the explorer finds the way back to the
-// initial state. Fingerprints may collide: [Report.Overlooked] is the expected number of states missed
-// because of collisions.
+// The explorer stores and computes equal parts once. It numbers process states and messages, and remembers the
+// outcome of each input in each process state. This is possible because machines are deterministic. For each
+// visited state it stores a 64-bit fingerprint and the transition that led to the state. From the transitions it
+// finds the way back to the initial state. Two states may have the same fingerprint; then a state is missed.
+// [Report.Overlooked] is the expected number of missed states.
 //
-// A search for a lie of process 2 that breaks a property:
+// This example searches for a lie of process 2 that breaks a property:
 //
 //	report, err := explore.Search(ctx, explore.Options{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
@@ -32,36 +32,37 @@
 //
 // # Decisions
 //
-// Equal parts of states are numbered. The explorer stores process states, messages and observations once, and
-// computes the outcomes of an input once for each process state. A visited state is stored as a 64-bit sum,
-// with one summand for each part of the state, and the transition that led to it. Motive: machines are
-// deterministic, so nearly all of the work would be repeated. A transition changes only some summands. Cost:
-// two states may have the same sum. The expected number of such states is reported. If you need more
-// certainty, use another tool.
+// The explorer stores equal parts of states once: process states, messages and observations get numbers. For each
+// process state, it computes the outcome of an input once. For a visited state it stores the transition that led to
+// the state, and a 64-bit sum with one summand for each part of the state. Motive: machines are deterministic, so
+// otherwise the explorer would repeat nearly all of its work. A transition changes only some summands. Cost: two
+// states may have the same sum, and then one of them is missed. The report gives the expected number of missed
+// states. If you need more certainty, use another tool.
 //
-// Requests, deliveries and indications are part of a state, for each process separately. Properties are
-// decided once for each such history and set of crashed processes. Motive: the explorer can use the same
+// Each process's requests, deliveries and indications are part of a state. Properties are checked once for each
+// history of these events, together with the set of crashed processes. Motive: the explorer can use the same
 // properties as the simulator, and needs no monitors. Cost: the relative order of concurrent events at two
-// processes is lost, so a property must not depend on it. A protocol that delivers much has many states.
+// processes is lost, so a property must not depend on it. A protocol that delivers many messages has many states.
 //
-// The explorer omits transitions, not states: every state is visited. If two orders of the same transitions
-// lead to the same state, it follows only one of them (sleep sets, with one mask per state). Transitions at
-// two processes always commute. For two messages at one process, the explorer compares the stored outcomes of
-// both orders. Motive: about one transition per state remains instead of ten. Tests check that the numbers of
-// states are the same with and without this reduction. Cost: the number of states stays the same; --step
-// round and symmetric processes reduce it.
+// The explorer visits every state, but omits transitions. If two orders of the same transitions lead to the same
+// state, it follows only one of them (sleep sets, with one mask per state). Transitions at two processes always
+// commute. For two messages at one process, the explorer compares the stored outcomes of both orders. Motive: only
+// about one transition per state remains instead of ten. Tests check that the numbers of states are the same with
+// and without this reduction. Cost: this does not reduce the number of states. The flag --step round and symmetric
+// processes reduce it.
 //
-// The explorer has no clock; at most it has a bound on message delays. With a bound, a timer expires when
-// every message that was sent long enough before has arrived. Without a bound, any timer may expire at any
-// time, but the timers of one process expire in order. Motive: these are the synchronous and the asynchronous
-// model. Cost: protocols that measure time itself (clocks) cannot be explored.
+// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when every
+// message that was sent long enough before has arrived. Without a bound, any timer may expire at any time, but the
+// timers of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost:
+// protocols that measure time itself (clocks) cannot be explored.
 //
-// A protocol that uses a failure detector has a form without the detector (Bare), for hosts that report
-// crashes themselves. Motive: heartbeats never end, and their orders multiply the number of states. Cost: the
-// explored protocol has a perfect detector, or a detector with a bounded number of errors.
+// A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form,
+// and reports crashes to the protocol itself. Motive: a detector sends heartbeats without end, and the orders of
+// heartbeats multiply the number of states. Cost: the explored protocol has a perfect detector, or a detector with
+// a bounded number of errors.
 //
-// The explorer imports the simulator, only for its signatures. Motive: both hosts use the same ideal
-// signatures. Cost: one host imports another.
+// The explorer imports the simulator, only for its signatures. Motive: the simulator and the explorer use the same
+// ideal signatures. Cost: one host imports another host.
 package explore
 
 import (

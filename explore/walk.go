@@ -70,3 +70,19 @@ func (w *worker) latest(from *state) []takenTransition {
 	}
 	return []takenTransition{w.taken(from)}
 }
+
+// successor is a state that a transition leads to.
+type successor struct {
+	state state
+	taken takenTransition
+}
+
+// possible returns the successors of a state, and whether anything is due in it.
+func (w *worker) possible(s *state) (all []successor, due bool) {
+	due = w.moves(s, 0, func(from, reached *state, _ int) {
+		next := successor{taken: w.taken(from)}
+		reached.copyTo(&next.state)
+		all = append(all, next)
+	})
+	return all, due
+}

@@ -1,21 +1,22 @@
-// Package faulty makes processes fail: by crashes, by omissions, by lies.
+// Package faulty makes processes faulty: they crash, omit messages, or lie.
 //
-// All faulty processes of a run are one [Coalition]. The coalition is one machine that takes the place of
-// several processes. A host clones and hashes it like any other machine. The coalition runs an honest copy of
-// the protocol for each member, and holds back the messages of the copies. It waits until it has received the
-// messages of the correct processes in the round (it rushes). Then it decides for each receiver what each
-// member sends.
+// All faulty processes of a run, the members, form one [Coalition]. The coalition is one machine that takes the
+// place of all members. A host clones and hashes it like any other machine. For each member, the coalition runs a
+// copy of the protocol, and holds back the messages that the copy sends. It waits until it has received the
+// messages of the correct processes in the round (this is called rushing). Then it decides what each member sends
+// to each receiver.
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes. It receives the correct processes' messages of a round
-// before it sends, and may sign for all its members. Motive: the theorems are about such adversaries, and a
-// machine can be cloned and hashed. Cost: members always send each other the honest message. The adversary
-// loses nothing by this, because all members are one machine and know the same.
+// All faulty processes are one machine, and it rushes: in each round it receives the messages of the correct
+// processes before it sends. It may sign for all its members. Motive: the theorems are about such adversaries, and
+// a machine can be cloned and hashed. Cost: members never lie to each other. The adversary loses nothing by this,
+// because one machine already knows what all members know.
 //
-// The coalition keeps received messages only if the protocol's Overhears says that its Lies read them.
-// Motive: without these messages more states of an exploration are equal, and most lies do not need them.
-// Cost: if a protocol's Lies read Seen without Overhears, Seen is empty.
+// By default, the coalition does not keep the messages that it receives. A protocol's Lies can read them in
+// Turn.Seen only if the protocol sets Overhears. Motive: most lies do not depend on received messages. Without
+// these messages, more states of an exploration are equal. Cost: if Lies read Turn.Seen and Overhears is not set,
+// Turn.Seen is empty, and no error reports that.
 package faulty
 
 import (

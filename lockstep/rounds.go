@@ -1,47 +1,51 @@
 // Package lockstep runs synchronous protocols that are written in rounds, as in their papers. In each round a
-// protocol emits its messages, absorbs the received messages, and closes the round. The package makes
-// ordinary machines from such protocols.
+// protocol emits its messages, absorbs the received messages, and closes the round. From such a protocol, the
+// package makes an ordinary machine.
 //
-// Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta on each process's own clock. In every
-// round each process sends one frame to every other, an empty one if it has nothing to send. A frame of round
-// r that arrives at the round's end or later is refused, whatever it contains, and even if the round is not
-// closed yet. A frame that has not arrived by then is missing. Frames are absorbed when the round closes, in
-// the order of their senders, so that the order of arrival is not part of a protocol's state.
+// An instance is one execution of a protocol. Round r of an instance lasts from Begin+r*Delta to Begin+(r+1)*Delta
+// on each process's own clock. In every round each process sends one frame to every other process. A frame contains
+// all messages of the round; it is empty if there are none. If a frame of round r has not arrived when the round
+// ends, it is missing. If it arrives later, it is refused. Frames are absorbed when the round closes, in the order
+// of their senders, so that the order of arrival is not part of a protocol's state.
 //
-// A process may be late by less than Schedule.Slack in all its actions. A process that is later counts as one
-// of the m faulty processes. If it was suspended at the end of a round and wakes later than the slack, it
-// notices that, and abstains: it sends and decides nothing more. For the others this looks like a crash. If
-// it was suspended only within a round, it may not notice that. The frames that it then receives too late are
+// In all its actions, a process may be late by less than Schedule.Slack. A process that is later counts as one of
+// the m faulty processes. Suppose that a process was suspended at the end of a round. If it wakes later than the
+// slack, it notices that, and abstains: it sends and decides nothing more. For the others this looks like a crash.
+// If a process was suspended only within a round, it may not notice that. Frames that it then receives too late are
 // missing, as if their senders had been silent.
 //
-// An instance may follow a common schedule, or begin on demand (Schedule.OnDemand). On demand, a process
-// begins round 0 at a request, or at the first frame of round 0 from any process, and counts its deadlines
-// from that time. It sends a frame to all others at once. So all correct processes begin within one message
-// delay, whatever faulty processes do. A faulty process can make them begin early, but not at different
-// times. So a correct process sends its frames of a round at most one delay after the first correct process
-// has begun the round. They arrive one more delay later, which is within the round everywhere if rounds are
-// longer than two delays. No correct process is in round 1 before all correct processes have begun round 0.
-// It waits for the frames of all others, or until the round's time is over, and its own frame has arrived
-// everywhere long before.
+// An instance may follow a common schedule, or begin on demand (Schedule.OnDemand). On demand, a process begins
+// round 0 at a request, or at the first frame of round 0 from any process. It counts its deadlines from that time,
+// and at once sends a frame to all others.
+//
+// On demand, all correct processes begin within one message delay, whatever faulty processes do, because the first
+// correct process sends its frame to all. A faulty process can make them begin early, but not at different times.
+// In later rounds, too, a correct process sends its frames at most one delay after the first correct process has
+// begun the round. These frames arrive within one more delay. If rounds are longer than two delays, they arrive
+// before the round ends at any process.
+//
+// A process may also close a round early, when it has the frames of all others (Schedule.Early). Even then, no
+// correct process begins round 1 before all correct processes have begun round 0. It waits for the frames of all
+// others or until the end of the round, and by then its own frame has arrived everywhere.
 //
 // # Decisions
 //
-// Rounds are their own interface, and only lockstep handles frames. Synchronous protocols are written as
-// emit, absorb, close. Every process sends one frame per round to every other, and frames are absorbed when
-// the round closes, in the order of their senders. Motive: the order of arrival is not part of the state, and
-// a round means the same as in the papers. Cost: the messages are copied once, into their frame.
+// Rounds have an interface of their own, and only package lockstep handles frames. Synchronous protocols implement
+// the methods Emit, Absorb, and Close. Every process sends one frame per round to every other process. Frames are
+// absorbed when the round closes, in the order of their senders. Motive: the order of arrival is not part of the
+// state, and a round means the same as in the papers. Cost: messages are copied once, into their frame.
 //
-// Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning
-// takes no part; a process that wakes later than the slack abstains and reports that. Motive: a late process
-// that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
+// Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning of an
+// instance takes no part in it. A process that wakes later than the slack abstains and reports that. Motive: a late
+// process that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
 //
-// Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that gets a request
-// or a frame of round 0 begins at once, and notifies all others by its own frame. So all correct processes
-// begin within one message delay, whichever process was first. Each process counts its deadlines from its own
-// beginning. mux.Pipeline runs numbered instances of that kind side by side, and broadcast/byzantine makes a
-// total order of them. Motive: an agreement begins when it is needed, and needs no synchronized clock. Cost:
-// a round must be as long as two message delays and four times the slack. And a faulty process can make
-// unnecessary slots begin, but no more than the window allows in the duration of a slot.
+// Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that gets a request or a
+// frame of round 0 begins at once, and notifies all others by its own frame. So all correct processes begin within
+// one message delay, whichever process was first. Each process counts its deadlines from its own beginning.
+// mux.Pipeline runs many numbered instances (slots) side by side, and broadcast/byzantine makes a total order of
+// slots. Motive: an agreement begins when it is needed, and needs no synchronized clocks. Cost: a round must be
+// longer than two message delays and four times the slack. A faulty process can make unnecessary slots begin, but
+// the window limits how many slots begin in the duration of a slot.
 package lockstep
 
 import (

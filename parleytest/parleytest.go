@@ -1,21 +1,22 @@
-// Package parleytest tests any protocol; the protocol needs no test code of its own. The suite checks that
+// Package parleytest tests any protocol. It uses only the fields of [parley.Protocol], so a protocol needs no test
+// code of its own. The suite checks that
 //
 //   - the protocol keeps its promises in seeded runs with as many faults as it tolerates;
-//   - a property breaks beyond its bound;
+//   - a property breaks if there are too few processes for the faults;
 //   - a run is repeatable, and its machines can be saved and loaded during the run;
 //   - processes survive a crash at any step;
-//   - faults of networks, clocks and processes break no promise;
-//   - messages of a liar stop no process;
-//   - the number of messages is as the protocol's theorem says.
+//   - faults of networks, clocks and processes break no promise that still holds under these faults;
+//   - no message of a liar makes a process panic;
+//   - the number of messages is the number that the protocol's theorem states.
 //
-// It also works for protocols of other modules:
+// The suite also works for protocols of other modules:
 //
 //	func TestSuite(t *testing.T) { parleytest.Suite(t, mine.New(mine.Config{N: 4, M: 1})) }
 //	func FuzzReceive(f *testing.F) { parleytest.Fuzz(f, mine.New(mine.Config{N: 4, M: 1})) }
 //
-// The fields of the [parley.Protocol] determine what is checked: its fault model, N and M, Properties and
-// Promises, Bound, Cost and Size, Lies and Rename. Every failure names the seed and the faulty processes of
-// the run.
+// The following fields of a [parley.Protocol] determine what is checked: the fault model, N and M, Properties and
+// Promises, Bound, Cost and Size, Lies and Rename. Every failure names the seed and the faulty processes of the
+// run.
 package parleytest
 
 import (

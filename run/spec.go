@@ -1,9 +1,9 @@
-// Package run simulates runs of protocols and judges them. It makes one run, sweeps over many seeds, and
-// shrinks a run that breaks a promise.
+// Package run simulates runs of protocols and judges them. It makes one run, makes runs with many seeds (a sweep),
+// and shrinks a run that breaks a promise.
 //
-// A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the
-// events, and the seed. Everything that the Spec leaves open is drawn from the seed. The same Spec makes the
-// same run, event by event:
+// A [Spec] determines a run: the protocol, the faulty processes and their behavior, the initial values, the events,
+// and the seed. Everything that the Spec leaves open is drawn from the seed. So the same Spec makes the same run,
+// event by event:
 //
 //	result, err := run.Spec{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("0")}, lockstep.Simulated),
@@ -15,8 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds. [Minimize] shrinks a run to the smallest run that still breaks the
-// same promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] removes events and faults from a failing run. Only those remain
+// that are necessary to break the same promise.
 package run
 
 import (

@@ -1,11 +1,11 @@
-// Package seq runs one synchronous protocol after another: first the rounds of protocol A, and then the
-// rounds of protocol B, with A's result as input.
+// Package seq runs one synchronous protocol after another: first the rounds of protocol A, and then the rounds of
+// protocol B. The result of A is the input of B.
 //
-// No message carries a tag, because the round determines the protocol. B counts its rounds from 0, and its
-// messages contain this number in Seq. On a link, the frame around a message holds the number of the round in
-// the whole sequence. Only the copy that a process keeps of its own message (Step.Keep) has no frame, so
-// hosts know its round only from its Seq. So the adapter changes Seq to the round of the whole sequence when
-// B keeps a copy, and back to B's round before B explains or counts the copy.
+// Messages do not name their protocol, because the round determines it. B counts its rounds from 0, and the
+// messages of B contain this number in Seq. On a link, the frame around a message holds the number of the round in
+// the whole sequence. A process may also keep a copy of its own message (Step.Keep). This copy has no frame, so
+// hosts know its round only from its Seq. When B keeps a copy, this package changes Seq to the round of the whole
+// sequence. Before B explains or counts the copy, the package changes Seq back to B's round.
 package seq
 
 import (

@@ -1,7 +1,7 @@
-// Package sim runs the machines of a protocol on one thread, in virtual time, from one seed. The same options
-// give the same run, event by event.
+// Package sim implements the simulator. It runs the machines of a protocol on one thread, in virtual time. A seed
+// determines everything that is random, so the same options give the same run, event by event.
 //
-// A run of four processes, in which process 2 is faulty:
+// This example runs four processes, of which process 2 is faulty:
 //
 //	s := sim.Run(sim.Options{
 //		Protocol: eig.New(problem.Instance{N: 4, M: 1, Default: []byte("retreat")}, lockstep.Simulated),

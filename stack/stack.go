@@ -1,46 +1,47 @@
-// Package stack puts protocols on top of one another. For example, stack.New(diffusion, fifo, causal) is the
-// lecture's tower of broadcasts. The result is again a protocol with one machine per process, and may be a
-// layer of another stack.
+// Package stack puts protocols on top of each other, as layers. For example, stack.New(diffusion, fifo, causal) is
+// the tower of broadcasts of the lecture (docs/explanation/sources.md). The result is again a protocol with one
+// machine per process, so it may be a layer of another stack.
 //
-// The effects of a layer go in four directions.
+// A clause is the code of a layer that handles one event, such as a message. It requests effects, which go to
+// different places.
 //
-// Sideways: Send and SendAll reach the same layer of the other processes.
+// Sideways: Send and SendAll send to the same layer of the other processes.
 //
-// Down: a layer serves if it broadcasts for the layers above it. Broadcast passes a message to the nearest
-// serving layer beneath, as a Request of kind Carried. The message returns, also to its sender, as
-// Receive(from, m) of the layer that broadcast it, whatever layers are in between. Request passes a message
-// to the nearest serving layer beneath, in that layer's own kinds.
+// Down: a serving layer is a layer that broadcasts for the layers above it. Broadcast passes a message to the
+// nearest serving layer beneath, as a Request of kind Carried (a message that another layer broadcasts). The
+// serving layer delivers the message at all processes, also at its sender. There the layer that broadcast the
+// message gets it as Receive(from, m), even if other layers are in between. Request passes a message to the nearest
+// serving layer beneath, and uses that layer's own kinds of messages.
 //
-// Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). It
-// passes a Carried message to the layer that broadcast the message, which may be higher. A serving layer
-// delivers a Carried message with the process from which the message came. Deliveries of the top layer leave
-// the stack.
+// Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). If a
+// serving layer delivers a Carried message, the stack passes it to the layer that broadcast the message, which may
+// be higher; from is then the process that broadcast it. Deliveries of the top layer leave the stack.
 //
-// Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then the
-// indication leaves the stack. The stack passes the indication on when the clause in which a layer receives
-// it is over. So the next layer gets the indication after all deliveries of this clause and of earlier
-// clauses of that layer, and before the deliveries of later clauses. For example, layer 1 indicates the view
-// v, and layer 2 handles it with Deliver(a) and Request(q):
+// Up, too: Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then
+// the indication leaves the stack. When a layer receives an indication, it may deliver messages. The next layer
+// gets these deliveries first, and then the indication. Deliveries of later clauses come after the indication. For
+// example, layer 1 indicates the view v, and layer 2 handles it with Deliver(a) and Request(q):
 //
 //	layer 1: Indicate(v)
 //	layer 2: Receive(v), which requests Deliver(a) and Request(q)
 //	layer 3: Receive(a), Receive(v), and then what the answer to q causes
 //
-// So in this one clause a layer can deliver the messages that belong before a view, and broadcast messages
-// that belong into the view. If a layer needs an answer from another layer before the layers above may get
-// the indication, it sends the request first, and indicates when the answer has come.
+// So in this one clause a layer can deliver the messages that belong before a view, and broadcast messages that
+// belong to the view. Sometimes a layer needs an answer from another layer before the layers above may get the
+// indication. Then it sends the request first, and indicates when the answer has come.
 //
-// Timers and log records return to the layer that set or wrote them. Compact of one layer replaces the
-// records of all layers. So every layer that appends records must also hold their contents in durable
-// variables.
+// Back to the same layer: timers and log records return to the layer that set or wrote them. If one layer calls
+// Compact, this replaces the records of all layers. So every layer that appends records must also hold their
+// contents in durable variables.
 //
-// A layer finishes its clause before any of its effects happen. The effects happen in the order in which the
-// layer requested them. So no machine is re-entered. If no layer beneath serves, Broadcast and Request leave
-// the stack at its bottom. The answer to such a Request goes to the lowest layer.
+// A layer finishes its clause before any of its effects happen. The effects happen in the order in which the layer
+// requested them. So the stack never calls a machine while a clause of this machine is running. If no layer beneath
+// serves, Broadcast and Request leave the stack at its bottom. The answer to such a Request goes to the lowest
+// layer.
 //
-// A message on a link names its layer, and a faulty peer can name any layer. Carried messages cannot be
-// forged that way: Hears of a layer's protocol says in which way the layer receives messages, and a message
-// that arrives in another way is refused and counted.
+// A message on a link names its layer, and a faulty peer can name any layer. But it cannot forge a Carried message.
+// The field Hears of a layer's protocol says whether the layer receives messages from links, from the layer
+// beneath, or from both. A message that arrives in another way is refused and counted.
 package stack
 
 import (

@@ -1,18 +1,18 @@
-// Package trace defines the event log of a run. Every host writes it, and every viewer reads it.
+// Package trace defines the event log of a run. All hosts write it, and all viewers read it.
 //
-// A trace file is JSON Lines: a header, one line for each event, and a footer with the number of events, the
-// running hash and the hash of the header. The running hash covers the events, not their encoding. So two
-// runs are equal exactly if their running hashes are equal. The header names the program and the arguments of
-// the run. A separate hash covers the header.
+// A trace file is JSON Lines: a header, one line for each event, and a footer. The header names the program and the
+// arguments of the run. The footer has the number of events, a running hash of the events, and a hash of the
+// header. The running hash does not depend on how the events are encoded. So two runs have equal events exactly if
+// their running hashes are equal.
 //
 // # Decisions
 //
-// One hash covers the events of a trace, and another hash covers the header. Motive: two runs are equal
-// exactly if the hashes of their events are equal, whatever program made them and however they are encoded.
-// Cost: two hashes in a file's last line.
+// One hash covers the events of a trace, and another hash covers the header. Motive: two runs can be compared by
+// the hash of their events, whatever program made them and however it encoded them. Cost: two hashes in a file's
+// last line.
 //
-// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which
-// event came first at a process, and times may be equal. Cost: one counter, which hosts must keep.
+// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which event
+// came first at a process, and two events may have the same time. Cost: hosts must keep one more counter.
 package trace
 
 import (

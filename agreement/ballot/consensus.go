@@ -67,9 +67,9 @@ func (c Config) check() error {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`crashes` to tolerate (default: as many as the theorem allows)")
-	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long the first process waits until it starts "+
-		"another ballot, in `ticks`")
-	fs.Int64Var((*int64)(&c.Stagger), "stagger", int64(c.Stagger), "how much longer each next process waits "+
+	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long the first process waits before it "+
+		"starts another ballot, in `ticks`")
+	fs.Int64Var((*int64)(&c.Stagger), "stagger", int64(c.Stagger), "how much longer each process waits "+
 		"than the process before it, in `ticks`")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {

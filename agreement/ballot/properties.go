@@ -31,7 +31,7 @@ func Properties() []parley.Property {
 			Mode: parley.Eventually, Check: checkTermination,
 		},
 		{
-			Name: problem.Integrity, Says: "no process decides twice between one restart and the next",
+			Name: problem.Integrity, Says: "no process decides twice without a restart in between",
 			Mode: parley.Always, Check: checkIntegrity,
 		},
 	}

@@ -1,22 +1,22 @@
-// Package consensus implements consensus by interactive consistency, and Byzantine
-// agreement by that consensus.
+// Package consensus implements consensus by interactive consistency, which is agreement on the vector of all
+// initial values. It also implements Byzantine agreement by this consensus.
 //
 // The problem: every process has an initial value, and all correct processes must decide on the same value.
 // If all correct processes have the initial value v, they must decide on v.
 //
-// The bound: the bound of the agreement beneath, and n > 2m. With oral messages n > 3m, so n > 2m follows.
-// With signed messages it does not follow: processes agree on the vector for any m, but if n <= 2m, the m
-// entries of faulty processes are at least as many as the entries of correct processes.
+// The bound: n > 2m, and the bound of the agreement on which interactive consistency is built. For oral (unsigned)
+// messages that bound is n > 3m, which implies n > 2m. Signed messages have no such bound: processes agree on the
+// vector for any m. But if n <= 2m, at least half of its entries may be from faulty processes.
 //
-// The processes agree on the vector of all initial values. Then each process decides by a common rule: on the
-// value in more than half of the entries or, if there is none, on the default. [Median], [Minimum], [Maximum]
-// or a rule of the caller may replace this rule.
+// The processes agree on the vector of all initial values. Then each process computes its decision from the vector
+// by a common rule. The rule is the value in more than half of the entries or, if no value has so many, the
+// default. [Median], [Minimum], [Maximum] or a rule of the caller may replace this rule.
 //
-// Why it works: the vectors of correct processes are equal, and so is any function of them. If all correct
-// processes start with v, their n-m entries are v in every vector. These are more than half of the entries if
-// n > 2m. A process has one entry, its own value, and no other vote.
+// Why it works: the vectors of correct processes are equal, so a function of the vector has the same result at all
+// of them. If all correct processes start with v, at least n-m entries are v in every vector. If n > 2m, these are
+// more than half of the entries. Each process has exactly one entry, so a faulty process cannot vote twice.
 //
-// Source: lecture, "The Consensus Problem" and "Relations Among the Agreement
+// Source: the lecture (docs/explanation/sources.md), "The Consensus Problem" and "Relations Among the Agreement
 // Problems", question 2; [Agreement] is question 3.
 package consensus
 
@@ -111,7 +111,7 @@ func Rounds(c Config) lockstep.Protocol {
 		}
 		s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: rule.Of(entries, c.Default)})
 	})
-	p.Title = "consensus by the " + rule.Name + " of the vector of " + vector.Title
+	p.Title = "consensus by the " + rule.Name + " of a vector, over " + vector.Title
 	p.Paper = "lecture, relations among the agreement problems, question 2"
 	p.Properties = rule.properties()
 	p.Promises = rule.promises(vector.Promises)

@@ -145,7 +145,7 @@ func ofNumbers(p parley.Property) parley.Property {
 	}
 	p.Vacuous = func(h *parley.History) string {
 		if _, _, ok := bounds(h); !ok {
-			return "the initial values of correct processes are no numbers"
+			return "the initial values of correct processes are not numbers"
 		}
 		return vacuous(h)
 	}
@@ -212,7 +212,7 @@ func (r Rule) promise(a parley.RunConditions, entries parley.Promise, property s
 	p := parley.Promise{Property: property, Because: r.because}
 	switch tooMany := checkMajority(a.N, a.Faulty); {
 	case r.because == "":
-		p.Because = "nothing is known of the " + r.Name
+		p.Because = "nothing is known about the " + r.Name
 	case !entries.Holds:
 		p.Because = entries.Because
 	case a.Faulty == 0:

@@ -1,45 +1,50 @@
-// Package eig is Exponential Information Gathering: Byzantine agreement on the
-// value of one source with oral messages, in two stages.
+// Package eig implements Exponential Information Gathering (EIG): Byzantine agreement on the value of one source
+// with oral messages, in two stages.
 //
-// The problem: n processes, at most m of them faulty in any way, one of them the source (the General) with an
-// order for all others (its lieutenants). All correct lieutenants must decide on the same value. If the
-// source is correct, they must decide on its value. Messages are oral: the receiver of a message knows its
-// sender, but a sender's report about another process may be false.
+// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source (the
+// General), has a value for all others (its lieutenants). All correct lieutenants must decide on the same value. If
+// the source is correct, they must decide on its value. Messages are oral, that is, unsigned: the receiver of a
+// message knows its sender, but a sender may lie about what it received from another process.
 //
 // The bound: n > 3m, m+1 rounds.
 //
-// First stage, the gathering. In round 0 the source sends its value. In round r every lieutenant relays all
-// that it received in round r-1 to all lieutenants, itself included. It adds only its name, at the end of the
-// path: 1.3.2 is "P2 says that P3 said that P1 said". A path with a cycle is not relayed, and nothing goes
-// back to the source. A missing value is the default value. Second stage, the decision. Each process has a
-// tree with one rank per round. From the leaves upward, every node takes the value of more than half of its
-// children, or the default if there is no such value. The value of the root is the decision.
+// First stage, the gathering. In round 0 the source sends its value. In round r every lieutenant relays all values
+// that it received in round r-1 to all lieutenants, itself included. A path names the processes that a value has
+// passed through, and each relay appends its own name to the path. For example, the path 1.3.2 means "P2 says that
+// P3 said that P1 said". A process does not relay a value whose path already contains the process, and no process
+// sends to the source. A missing value counts as the default value.
 //
-// Why it works: at a node whose path ends in a correct process, all correct processes hold the same value,
-// because this process sent all of them the same value. With n > 3m, more than half of the children of every
-// node end in correct processes, so that value survives. On a path of m+1 processes at least one is correct.
-// So every path from the root to a leaf has a node on which all agree, and from there upward all compute the
-// same.
+// Second stage, the decision. Each lieutenant arranges the received values in a tree: one level (rank) for each
+// round, and one node for each path. The parent of a node is the path without its last name. From the leaves
+// upward, every node takes the value of more than half of its children, or the default if no value has so many. The
+// value of the root is the decision.
 //
-// [Observed] is the same algorithm, but the source receives what the lieutenants relay, and decides as they
-// do. In the article the source knows its own value and receives nothing. Observed is for systems that
-// continue from the decision. If the order of a source comes too late, the source is one of the m faulty
-// processes without knowing that, and the others decide on another value than its own.
+// Why it works: consider a node whose path ends in a correct process. That process sent the same value to all, so
+// all correct processes hold the same value at this node. With n > 3m, more than half of the node's children also
+// have paths that end in correct processes, so this value wins the majority. Now consider the path from the root to
+// a leaf. It names m+1 processes, so at least one of them is correct, and all correct processes agree at its node.
+// Because every such path has a node on which they agree, they compute the same value for the root.
+//
+// [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the
+// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing,
+// and decides on its own value. That is not safe if the source is late without knowing it: then the source counts
+// as one of the m faulty processes, and the lieutenants may decide on another value than the source's value. Use
+// Observed if the source continues to work with the decision.
 //
 // Source: the article on the Byzantine generals, its first and second stage. The bound is the lecture's, from
 // Lamport, Shostak and Pease (1982).
 //
 // # Decisions
 //
-// EIG keeps its tree as the columns that it received. Rank r has one column for each relay, which is the
-// bytes of the relay's message. All receivers of a message share its bytes. The last rank is resolved from
-// the columns, eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct
-// process is stored once for all its receivers. Cost: finding one node takes arithmetic on its path, and
-// values of more than one bit take a slower path.
+// EIG keeps its tree as the columns that it received. Rank r has one column for each relay: the bytes of the
+// relay's message. All receivers of a message share its bytes. The last rank is resolved directly from the columns,
+// for eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct process is
+// stored once for all its receivers. Cost: to find one node, the code must compute its place from its path. Values
+// of more than one bit take a slower way.
 //
-// If a message lacks some of its values, they are the default. A message has a place for every path, and no
-// mark for a gap. Motive: a receiver takes a missing value for the default anyway. Cost: a trace cannot
-// distinguish the two.
+// A value that a message lacks is stored as the default value. A message has a place for every path, and no mark
+// for a missing value. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show
+// whether a sender sent the default or sent nothing.
 package eig
 
 import (
@@ -96,7 +101,7 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
 				return problem.Promises(a, c.Bounded(problem.OralBound),
-					"n > 3m: m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
+					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),

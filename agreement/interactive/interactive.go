@@ -4,21 +4,21 @@
 // The problem: every process has an initial value, and all correct processes must decide on the same vector.
 // If process i is correct, entry i of the vector must be the initial value of process i.
 //
-// The bound, the rounds and the fault model are the same as those of the agreement, because only the
-// agreement sends messages.
+// The bound, the rounds and the fault model are the same as those of the Byzantine agreement, because only the
+// agreements send messages.
 //
 // All n agreements run side by side, in the same rounds and in the same frames. Process i is the source of
-// agreement i. When the last round closes, each process enters the decision of agreement i as entry i. It
-// does so for its own agreement, too: in eig, om and sm a source receives nothing about its value, and
-// decides on that value itself.
+// agreement i. When the last round closes, each process enters the decision of agreement i as entry i of its
+// vector. For its own agreement, a process decides on its own value, because in eig, om and sm a source receives
+// nothing about its value.
 //
-// Why it works: take entry i. If process i is faulty, all correct processes are lieutenants of agreement i
-// and enter the same value by its agreement. If process i is correct, all other correct processes enter its
-// value by validity, and process i enters its own value.
+// Why it works: consider entry i. If process i is faulty, all correct processes are lieutenants of agreement i, so
+// they enter the same value. If process i is correct, all other correct processes enter its value, because
+// agreement i has validity. Process i enters its own value, too.
 //
-// Source: lecture, "Relations Among the Agreement Problems", question 1, and
-// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the
-// problem is from Pease, Shostak and Lamport (1980).
+// Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1, and
+// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the problem is from Pease, Shostak and
+// Lamport (1980).
 package interactive
 
 import (
@@ -159,7 +159,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 					}
 				}
 			}
-			return parley.Promise{Property: property, Because: "nothing is known of " + part.Name}
+			return parley.Promise{Property: property, Because: "nothing is known about " + part.Name}
 		}
 		validity := of(problem.Validity, false)
 		// If the source is correct, agreement on its entry follows from validity.

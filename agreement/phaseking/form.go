@@ -53,10 +53,12 @@ func (f Form) promises(a parley.RunConditions) []parley.Promise {
 		bound, paper = "n > 4m", "after Berman, Garay 1989"
 	}
 	out := problem.Promises(a, f.Bound,
-		bound+": one of m+1 kings is correct, and no later king changes a value that all hold ("+paper+")")
+		bound+": one of m+1 kings is correct, and no later king changes a value that all correct "+
+			"processes hold ("+paper+")")
 	for i := range out {
 		if out[i].Property == problem.Validity && out[i].Holds {
-			out[i].Because += "; from different initial values it may decide a value that no correct process had"
+			out[i].Because += "; if the initial values differ, the decision may be a value that no " +
+				"correct process had"
 		}
 	}
 	return out

@@ -1,18 +1,16 @@
-// Package problem states the three agreement problems: Byzantine agreement on
-// the value of one source, consensus on a common value of all, and interactive
-// consistency on the vector of all values. Protocols solve them; this package
-// states their properties.
+// Package problem states the properties of three agreement problems: Byzantine agreement on the value of one
+// source, consensus on one value computed from the values of all processes, and interactive consistency, which is
+// agreement on the vector of all values. Other packages have the protocols.
 //
-// A value is a byte string of at most [MaxValue] bytes. A process gets its
-// initial value by a Request of kind Propose and announces its decision by
-// delivering a message of kind Decide.
+// A value is a byte string of at most [MaxValue] bytes. A process gets its initial value by a Request of kind
+// Propose. It announces its decision by delivering a message of kind Decide.
 //
 // # Decisions
 //
-// Agreement is among the lieutenants. As in the article, the source's own decision does not count. Validity
-// says whether the lieutenants decide on the value of a correct source. Motive: the worked cases of the
-// article and the lecture count this way. Cost: with n = 3 and m = 1, validity breaks and agreement does not,
-// which may surprise a reader.
+// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own
+// decision does not count, as in the article (docs/explanation/sources.md). Validity says whether the lieutenants
+// decide on the value of a correct source. Motive: the worked cases of the article and the lecture use these
+// definitions. Cost: a reader may be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
 package problem
 
 import (
@@ -63,7 +61,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 				decided := Decisions(h)
 				for id := range parley.ID(h.N) {
 					if v, done := decided[id]; done && id != but && !bytes.Equal(v, value) {
-						return fmt.Errorf("%s decided %s, and the correct source said %s",
+						return fmt.Errorf("%s decided %s, but the correct source sent %s",
 							h.Name(id), parley.Printable(v), parley.Printable(value))
 					}
 				}
@@ -137,7 +135,7 @@ func unanimous(h *parley.History) (vacuous string, broken error) {
 	}
 	for id := range parley.ID(h.N) {
 		if v, done := decided[id]; done && !bytes.Equal(v, common) {
-			return "", fmt.Errorf("%s decided %s, and all correct processes started with %s",
+			return "", fmt.Errorf("%s decided %s, but all correct processes started with %s",
 				h.Name(id), parley.Printable(v), parley.Printable(common))
 		}
 	}

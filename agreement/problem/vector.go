@@ -46,7 +46,7 @@ func entries(h *parley.History, proposed map[parley.ID][]byte, id parley.ID, bod
 	for i, v := range vector {
 		of := parley.ID(i)
 		if value, given := proposed[of]; given && h.Correct(of) && !bytes.Equal(v, value) {
-			return fmt.Errorf("%s decided that %s said %s, and it is correct and said %s",
+			return fmt.Errorf("%s decided %[3]s for %[2]s, but %[2]s is correct and its value is %[4]s",
 				h.Name(id), h.Name(of), parley.Printable(v), parley.Printable(value))
 		}
 	}

@@ -79,10 +79,11 @@ var errCap = errors.New("two goes with --choice only: of three values processes 
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	instance := problem.Flags(fs, &c.Instance, func(n int) int { return n - 2 })
 	rounds := problem.RoundsFlag(fs, &c.Instance)
-	relay := fs.String("relay", c.Relay.String(), "which values a process relays: `all|two`; two: only the "+
-		"first two")
-	choice := fs.String("choice", c.Choice.String(), "decision of a process that has received several "+
-		"values: `only|minimum`; only: the default value; minimum: the smallest of these values")
+	relay := fs.String("relay", c.Relay.String(), "which values a process relays: `all|two`; two means "+
+		"that it relays only the first two")
+	choice := fs.String("choice", c.Choice.String(), "what a process decides if it has received several "+
+		"values: `only|minimum`; \"only\" means the default value, \"minimum\" means the smallest of "+
+		"these values")
 	return func(c *Config, naming parley.Naming) error {
 		var errs [3]error
 		errs[0] = instance(&c.Instance, naming)

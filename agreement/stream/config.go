@@ -81,14 +81,15 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm tolerates, at most 4)")
-	fs.Func("algorithm", "`algorithm` of a slot: eig|om|sm|phaseking (default: eig)", func(text string) (err error) {
+	fs.Func("algorithm", "`algorithm` that decides each slot: eig|om|sm|phaseking (default: "+
+		"eig)", func(text string) (err error) {
 		c.Algorithm, err = ParseAlgorithm(text)
 		return err
 	})
 	source := fs.String("source", "", "`process` that is the source, or all (default: the first process); "+
 		"the processes agree on the values of the source")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin within the longest "+
-		"duration of a slot")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin in a period as long "+
+		"as the longest slot")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
 			c.M = c.Algorithm.Most(c.N)
@@ -125,7 +126,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case a.Faulty+a.Away > a.M:
 		lacks = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
 	case a.Away > 0 && a.N < 2*a.M+2:
-		lacks = "a process rejoins by what m+1 of m+1 correct others say: n >= 2m+2 is necessary"
+		lacks = "a process that rejoins needs the reports of m+1 correct other processes, so n >= 2m+2 " +
+			"is necessary"
 	}
 	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{
@@ -134,6 +136,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			"time, and each signature is for one slot only"),
 		say(problem.Integrity, "a restarted process takes no part in slots that it may have been in before"),
 		say(problem.Termination, "a slot begins when a correct process opens it, and ends at a fixed time"),
-		say(Rejoining, "a process listens for the duration of a slot and then knows when the next one may begin"),
+		say(Rejoining, "a process listens for the duration of a slot and then knows when the next slot "+
+			"may begin"),
 	}
 }

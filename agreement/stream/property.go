@@ -88,7 +88,7 @@ func (j streamJudge) requests(h *parley.History) (list []requestRecord, decision
 		case d.Msg.Kind == parley.Decide:
 			decisions = append(decisions, d)
 			if (j.All() || d.At == j.Source) && !answers(h, list, d) && err == nil {
-				err = fmt.Errorf("%s decides in slot %d, where it was asked for nothing", h.Name(d.At), d.Msg.Seq)
+				err = fmt.Errorf("%s decides in slot %d without a request", h.Name(d.At), d.Msg.Seq)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func answers(h *parley.History, list []requestRecord, a parley.ExternalEvent) bo
 // properties returns the promises to clients of a stream, agreement by agreement.
 func (j streamJudge) properties() []parley.Property {
 	what, check := "slot", j.values
-	validity := "if a correct source's request enters a slot, the value decided in that slot is the request's"
+	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
 	if j.All() {
 		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
@@ -215,10 +215,10 @@ func (j streamJudge) values(h *parley.History) error {
 			return fmt.Errorf("%s decides %s in slot %d, which no process requested", h.Name(d.At), said, d.Msg.Seq)
 		case in == nil:
 		case !bytes.Equal(in.value, d.Msg.Body):
-			return fmt.Errorf("%s decides %s in slot %d, and the correct source said %s", h.Name(d.At), said, d.Msg.Seq,
+			return fmt.Errorf("%s decides %s in slot %d, but the correct source sent %s", h.Name(d.At), said, d.Msg.Seq,
 				parley.Printable(in.value))
 		case in.answers[0].Msg.Kind == Undecided:
-			return fmt.Errorf("%s decides %s in slot %d, and the source is notified that no process does",
+			return fmt.Errorf("%s decides %s in slot %d, but the source is notified that no process does",
 				h.Name(d.At), said, d.Msg.Seq)
 		}
 	}
@@ -238,7 +238,7 @@ func (j streamJudge) entries(h *parley.History) error {
 		}
 		vector, ok := AgreedVector(d.Msg, h.N)
 		if !ok {
-			return fmt.Errorf("%s decides what is no vector", h.Name(d.At))
+			return fmt.Errorf("%s decides a value that is not a vector", h.Name(d.At))
 		}
 		for id, v := range vector {
 			if err := j.entry(h, list, list[i].name, parley.ID(id), v); err != nil {
@@ -276,9 +276,9 @@ func (j streamJudge) entry(h *parley.History, list []requestRecord, name string,
 	excused = excused || again || size > j.Limit()
 	switch {
 	case v != nil && !asks:
-		return fmt.Errorf("%s has %s, and did not ask with that", h.Name(id), parley.Printable(v))
+		return fmt.Errorf("%s has the value %s, but did not propose it", h.Name(id), parley.Printable(v))
 	case v == nil && first >= 0 && first+j.delay < ripe && !excused:
-		return fmt.Errorf("%s has nothing, and asked in time", h.Name(id))
+		return fmt.Errorf("%s has no value, but proposed one in time", h.Name(id))
 	}
 	return nil
 }
@@ -319,13 +319,13 @@ func (j streamJudge) termination(h *parley.History) error {
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
 		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
 		default:
-			return fmt.Errorf("%s asked for %s, and nothing is decided", h.Name(q.At), parley.Printable(q.value))
+			return fmt.Errorf("%s requested %s, but nothing is decided", h.Name(q.At), parley.Printable(q.value))
 		}
 	}
 	for _, d := range decisions {
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
 			if _, _, again := lastRestart(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
-				return fmt.Errorf("%s decides in slot %d, and %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))
+				return fmt.Errorf("%s decides in slot %d, but %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))
 			}
 		}
 	}
@@ -354,9 +354,9 @@ func (j streamJudge) rejoining(h *parley.History) error {
 	for id, q := range j.late(h, list) {
 		switch d := q.decided(); {
 		case j.All() && q.At == id && d == nil:
-			return fmt.Errorf("%s is back, and does not decide on %q", h.Name(id), q.name)
+			return fmt.Errorf("%s has rejoined, but does not decide on %q", h.Name(id), q.name)
 		case !j.All() && d != nil && !decidedIn(decisions, id, d.Msg.Seq):
-			return fmt.Errorf("%s is back, and does not decide in slot %d", h.Name(id), d.Msg.Seq)
+			return fmt.Errorf("%s has rejoined, but does not decide in slot %d", h.Name(id), d.Msg.Seq)
 		}
 	}
 	return nil

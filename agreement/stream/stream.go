@@ -1,49 +1,56 @@
-// Package stream runs consecutive Byzantine agreements on request, many at a time, among
+// Package stream runs Byzantine agreements on request: many side by side, one after another without end, among
 // processes that crash, restart and are late.
 //
-// The problem: the source of a stream requests agreements, each on one value, at any time. A slot is one
-// agreement; slots are numbered from 1. In each slot, all correct processes that decide must decide on the
-// same value. If the source is correct, this must be its value. In a stream in which every process is a
-// source, an agreement has a name. Correct processes that request the same name get the same vector, with the
-// value of each correct process that was in time.
+// The problem: a stream is a sequence of agreements, called slots, which are numbered from 1. There are two kinds
+// of streams.
 //
-// The model: rounds on demand (see lockstep). Clocks run at the same rate, and message delays have a bound.
-// Up to M processes are faulty: Byzantine, down or late. A process that restarts, or was disconnected, counts
-// as faulty until it takes part again.
+// In a stream of one source, the source requests agreements at any time, each on one value. In each slot, all
+// correct processes that decide must decide on the same value. If the source is correct, this must be its value.
 //
-// The bound: n > 3m, or n >= m+2 with signatures, because each slot is one agreement.
-// Rejoining needs n >= 2m+2, see mux.
+// In a stream of all, every process is a source, and an agreement has a name. Correct processes that request the
+// same name must get the same vector of values. It must contain the value of each correct process that requested
+// the name in time.
 //
-// How it works: a slot begins with the first frame of any process. At most Window slots begin within the
-// longest duration of one slot, see mux.Pipeline. A process can detect that it was late: with at most M
-// faulty processes, a punctual process receives from n-1-M others in each round. A process abstains, that is,
-// decides nothing in a slot, in two cases: it received from fewer processes in a round, or it did not receive
-// from all others and its own value was not decided. Signatures cover the number of the slot.
+// The model: rounds on demand, that is, rounds that begin when a process requests them (see package lockstep). In
+// each round, a process sends one frame, which contains all its messages, to every other process. Clocks run at the
+// same rate, and message delays have a bound. Up to M processes are faulty: Byzantine, down or late. A process that
+// restarts, or was disconnected, counts as faulty until it takes part again.
 //
-// A decision of a source's stream is delivered as soon as it is made, because slots do not depend on each
-// other. Vectors are handled slot by slot: a name is decided by the first slot in which more than M processes
-// report that they have waited long enough.
+// The bound: n > 3m, or n >= m+2 with signatures, as for a single agreement. Rejoining needs n >= 2m+2, see package
+// mux.
 //
-// Source: a slot runs eig, om, sm or phaseking; their packages name their sources. Slots and rejoining are
-// Parley's own; package mux describes them.
+// How it works: a slot begins with the first frame of any process. At most Window slots begin within the longest
+// duration of one slot, see mux.Pipeline. Signatures cover the number of the slot.
+//
+// A process can detect that it was late, because with at most M faulty processes, a punctual process receives from
+// at least n-1-M others in each round. A process abstains from a slot, that is, decides nothing in it, in two
+// cases. First, it received from fewer than n-1-M others in a round. Second, it did not receive from all others,
+// and its own value was not decided.
+//
+// In a stream of one source, a decision is delivered as soon as it is made, because slots do not depend on each
+// other. In a stream of all, slots are handled in order. A name is decided by the first slot in which more than M
+// processes report that they have waited long enough for the values of the others.
+//
+// Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and
+// rejoining are Parley's own; package mux describes them.
 //
 // # Decisions
 //
-// A late process adopts the decision of the others. In a cluster the source of an agreement by information
-// gathering receives the relayed values, and decides by them (eig.Observed). A process that sends late and
-// does not receive from all takes no part. In a Byzantine order, all processes send each other in every slot
-// a mark, a digest of what they agreed on before. Motive: a late process counts as faulty, and no theorem
-// covers its decisions. But it follows the protocol, and its clients act on its answers. Cost: one more level
-// per lieutenant and agreement, and some bytes per slot. While a node is down, a node whose value is late
-// takes part in no agreement for some rounds. A process compares its mark with those of n-m others, so that
-// faulty processes or a diverged process cannot make the others leave. A mark that covers the end of an epoch
-// says how much was delivered from each sender, but not in which order.
+// A late process adopts the decision of the others. A cluster runs information gathering in the form eig.Observed:
+// the source receives the relayed values, and computes its decision from them. A process whose frames are late, and
+// that does not receive from all others, abstains. In a Byzantine order (package broadcast/byzantine), all
+// processes send each other a mark in every slot, which is a digest of all earlier agreed values. A process
+// compares its mark with the marks of n-m others, so that neither faulty processes nor one diverged process can
+// make the others leave. Motive: a late process counts as faulty, so no theorem covers its decisions. But it
+// continues to follow the protocol, and its clients act on its answers. Cost: one more level of the tree per
+// lieutenant and agreement, and some bytes per slot. While one node is down, another node whose value is late takes
+// part in no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how
+// much was delivered from each sender, but not in which order.
 //
-// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks need
-// only run at the same rate. An offset between clocks does not matter, but a drift does: above 0.3% a node
-// begins no agreement. Motive: the first frame announces the start, so no node has to know the time of the
-// start beforehand. Cost: for an agreement at a set time, the caller waits for that time on the common clock
-// and then requests it.
+// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks must run at
+// the same rate: if clocks drift apart by more than 0.3%, a node begins no agreement. But clocks may show different
+// times. Motive: the first frame announces the start, so no node has to know the start time beforehand. Cost: for
+// an agreement at a set time, the caller waits for that time on the common clock, and then requests the agreement.
 package stream
 
 import (

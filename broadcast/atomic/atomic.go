@@ -1,45 +1,49 @@
-// Package atomic is atomic broadcast with message queues: a sender names the receivers of its message, and
+// Package atomic implements atomic broadcast with message queues: a sender names the receivers of its message, and
 // any two processes deliver the messages for both in the same order.
 //
-// The problem: reliable broadcast with total order. The order is pairwise: sets of receivers may overlap in
-// any way.
+// The problem: reliable broadcast with total order, although each message may have other receivers. The order is
+// pairwise: any two processes deliver the messages that are addressed to both in the same order.
 //
-// Both forms consist of two phases. First, the sender sends the message to its receivers. Each receiver holds
-// the message, marked undeliverable, and proposes a priority greater than all priorities that it knows.
-// Second, the sender chooses the highest proposal as the final priority, and sends it to the receivers. They
-// mark the message deliverable. A receiver delivers a message when it is deliverable and no held message has
-// a smaller priority.
+// There are two forms of the protocol, and both have two phases. In the first phase, the sender sends the message
+// to its receivers. Each receiver holds the message, marks it undeliverable, and proposes a priority that is
+// greater than all priorities that it knows. In the second phase, the sender chooses the highest proposal as the
+// final priority, and sends it to the receivers. They mark the message deliverable. A receiver delivers a
+// deliverable message when no held message has a smaller priority.
 //
-// Why it works: the final priority of a message is at least the proposal of each receiver. So when a receiver
-// delivers the head of its queue, every other message that it holds, or will hold later, gets a higher final
-// priority. Therefore all processes that deliver two messages deliver them in the order of their final
-// priorities.
+// Why it works: the final priority of a message is at least as high as the proposal of each receiver. So when a
+// receiver delivers a message, every message that it still holds, or will receive later, gets a higher final
+// priority. Therefore processes deliver messages in the order of their final priorities.
 //
-// [New] is the lecture's form. Model: crashes, any number of them; asynchronous messages that are not lost,
-// in any order; a detector that eventually reports every crash, and never suspects a live process. Messages
-// of the crashed process may still be in flight when its crash is reported. If a coordinator crashes, the
-// receivers that hold its message undeliverable take over. A process that restarts after a crash stays
-// silent. The promises cover only correct processes: the form is not uniform. A process that delivered and
-// crashed may have been the only process that knew a final priority; the others then choose another priority.
-// A single false suspicion can break agreement and order also among correct processes. Final priorities are
-// stored forever, so this form is only for study and for bounded runs.
+// [New] is the form of the lecture (docs/explanation/sources.md). Model: any number of processes crash. Messages
+// are asynchronous and not lost, and may be reordered. A detector eventually reports every crash, and never
+// suspects a live process. When a crash is reported, messages of the crashed process may still be in flight. If a
+// sender crashes before it has sent the final priority, the receivers that hold its message undeliverable take over
+// its role. A process that restarts after a crash stays silent.
 //
-// [InViews] is the form that tolerates false suspicions. Model: crashes of a minority, FIFO links. After the
-// second phase the receivers log the final priority and report that to each other. They deliver a message
-// when all receivers have logged its final priority. After a crash the view change completes the messages in
-// flight, see membership/group. This form is uniform: take two processes, even excluded or crashed ones, and
-// the messages addressed to both. The sequence of these messages that one process has delivered is a prefix
-// of the sequence that the other has delivered. A delivery takes four message delays. One silent receiver
-// stops deliveries until the view excludes it. Until then no sender is blocked: all receivers of a message
-// hold it while it is in flight. Counts and priorities restart in each view. If they reach their maximum,
-// 2^56, within a view, messages wait for the next view.
+// The promises of [New] cover only correct processes, so this form is not uniform. Suppose that a process delivers
+// a message and crashes, and that no other process knows the message's final priority. Then the others choose
+// another priority. A single false suspicion can break agreement and order even among correct processes. Final
+// priorities are stored forever, so use this form only for study and for bounded runs.
+//
+// [InViews] is the form that tolerates false suspicions. Model: a minority of the processes crashes; links are
+// FIFO. After the second phase each receiver logs the final priority, and reports this to the other receivers. They
+// deliver the message when all receivers have logged its final priority. After a crash, the processes agree on a
+// new view, that is, on the set of members. This view change completes the messages in flight, see
+// membership/group.
+//
+// [InViews] is uniform. Take any two processes, even excluded or crashed processes, and the messages addressed to
+// both: the sequence that one process has delivered is a prefix of the sequence that the other process has
+// delivered. A delivery takes four message delays. A silent receiver stops deliveries until a view excludes it.
+// Meanwhile senders can continue to send, and receivers hold the messages in flight. Counts and priorities restart
+// in each view. If they reach their maximum, 2^56, within a view, messages wait for the next view.
 //
 // Neither form promises FIFO or causal order.
 //
-// Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario,
-// from Birman and Joseph (1987). The lecture's rule takes the highest priority among the buffered messages.
-// This rule breaks total order, and is corrected here: see queue.hold. The proposer's id breaks ties, and
-// ballots, which the lecture does not mention, distinguish takeovers.
+// Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario, from
+// Birman and Joseph (1987). A process compares equal priorities by the IDs of their proposers. Parley differs from
+// the lecture in two ways. First, the lecture's rule takes the highest priority among the buffered messages, which
+// breaks total order; see queue.hold for the correction. Second, ballots distinguish the takeovers of several
+// receivers; the lecture does not mention them.
 package atomic
 
 import (
@@ -104,7 +108,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	order := "" // why total order may break
 	switch {
 	case a.Processes.Suspected:
-		order = "a process was suspected that had not crashed, and others took over from it"
+		order = "a process was suspected although it had not crashed, and others took over from it"
 	case a.Processes.Restarted:
 		order = "a process that restarts takes no further part, and its deliveries may be lost"
 	}
@@ -112,16 +116,20 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	switch {
 	case order != "":
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		end = "messages are lost, and nothing is sent again"
+		end = "messages were lost, and no process sends them again"
 	case a.Faulty > 0 && !c.Detector:
 		end = "no detector reports crashes, and the sender waits for all receivers"
 	}
-	const uniform = "a process that delivers and crashes may be the only one to know the final priority"
+	const uniform = "a process that delivers a message and crashes may be the only process that knows " +
+		"the final priority"
 	return []parley.Promise{
-		parley.Promised(problem.Validity, "a sender that is up hears from all receivers that are up", end),
+		parley.Promised(problem.Validity, "a sender that is up receives the answers of all receivers "+
+			"that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
-		parley.Promised(problem.Integrity, "each delivered message is remembered with its final priority", ""),
-		parley.Promised(problem.TotalOrder, "a final priority is higher than all that its receivers have delivered", order),
+		parley.Promised(problem.Integrity, "each process remembers every delivered message with its "+
+			"final priority", ""),
+		parley.Promised(problem.TotalOrder, "the final priority of a message is higher than the "+
+			"priorities that its receivers have delivered before", order),
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),

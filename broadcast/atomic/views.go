@@ -51,7 +51,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	if a.Network.Doubled || a.Network.Reordered {
 		lacks = "a link doubled messages or changed their order"
 	}
-	const logged = "every receiver has logged, and reports, what any process has delivered"
+	const logged = "every receiver has logged each message that any process has delivered, and reports it"
 	out := []parley.Promise{
 		parley.Promised(problem.Integrity, logged, lacks), parley.Promised(problem.UniformTotalOrder, logged, lacks),
 	}
@@ -60,7 +60,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	mute := a.Network.Lost || a.Network.Cut || a.Network.Disconnected
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && (slow || mute) ||
 		c.Initial != parley.Everyone(c.N)) {
-		lacks = "a process that joins gets its sponsor's state, and not the earlier deliveries"
+		lacks = "a process that joins gets the state of a member, but not the earlier deliveries"
 	}
 	out = append(out, parley.Promised(problem.UniformPrefix, logged, lacks))
 	switch {
@@ -68,7 +68,7 @@ func promises(c group.Config, a parley.RunConditions) []parley.Promise {
 	case slow:
 		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority:
-		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
+		lacks = "a view needs a majority of all processes, but fewer processes are up and connected"
 	case mute:
 		lacks = "a process whose messages do not arrive may be excluded"
 	}

@@ -1,37 +1,44 @@
-// Package bracha is reliable broadcast among liars: all correct processes deliver the same message of a
-// sender, or none, although the sender itself may lie.
+// Package bracha implements reliable broadcast among processes that may lie. If the sender of a message lies, the
+// correct processes still deliver the same message, or all deliver nothing.
 //
-// The problem: all correct processes deliver what a correct process broadcasts or delivers. For the k-th
-// broadcast of a lying sender, they also all deliver the same message, or all deliver nothing. Under the name
-// of a correct sender they deliver only what that sender broadcast.
+// The problem: if a correct process broadcasts or delivers a message, all correct processes deliver it. For the
+// k-th broadcast of a lying sender, all correct processes deliver the same message, or all deliver nothing. Correct
+// processes deliver a message of a correct sender only if that sender has broadcast it.
 //
-// The model: asynchronous, Byzantine, oral: up to m processes do anything, links lose nothing and name the
-// sender, and no delay is known. The bound: n > 3m. The protocol needs no timing, no detector and no
-// signatures.
+// The model: asynchronous messages; up to m processes are Byzantine, that is, behave in any way. Messages are oral
+// (unsigned). Links lose nothing and name the sender. The bound: n > 3m. The protocol needs no timing, no detector
+// and no signatures.
 //
-// Why it works: a process vouches (READY) for a value if more than (n+m)/2 echo it. Two such sets share more
-// than m processes, so they share a correct process, which echoes only one value. So no two correct processes
-// ever vouch for different values, whatever n is. A process also vouches when m+1 others vouch, because at
-// least one of these is correct. It delivers when 2m+1 processes vouch. Then at least m+1 correct processes
-// have vouched. All others receive that, and vouch too. Because n-m >= 2m+1 processes are correct, all
-// correct processes will deliver. If the sender is correct, all n-m correct processes echo its value, and n-m
-// > (n+m)/2. Both inequalities need n > 3m.
+// The sender sends its value to all (INITIAL). Each process echoes one value (ECHO): the first value that it
+// receives from the sender, or a value that other processes echo or vouch for in sufficient number. A process
+// vouches for a value (READY) when more than (n+m)/2 processes echo the value, or when m+1 processes vouch for it.
+// It delivers the value when 2m+1 processes vouch for it.
 //
-// The protocol is uniform in the only sense that is possible among liars. If a process delivers while it
-// still follows the protocol, all correct processes deliver the same, even if that process crashes
-// immediately afterwards.
+// Why it works: two sets of more than (n+m)/2 processes share more than m processes. So they share a correct
+// process, which echoes only one value. Therefore correct processes never vouch for different values, for any n:
+// among m+1 processes that vouch, at least one is correct.
 //
-// Memory: for each sender a process keeps up to Config.Window broadcasts, counted from the first one that it
-// has not delivered. For each broadcast it keeps two sets, and the values that some process echoed or vouched
-// for. A liar can add at most two of these values. The process refuses broadcasts beyond its window. A sender
-// broadcasts in the first third of its own window. A process accepts INITIAL, and answers it with an echo, in
-// the first two thirds. So no correct process refuses what the others need, as long as no correct process
-// falls more than a third of a window behind another in one sender's broadcasts. That is one more condition
-// on the links. Every protocol with bounded memory needs such a condition, because a slow process may need
-// messages that all others have forgotten.
+// If a process delivers, at least m+1 correct processes have vouched. All other correct processes receive these
+// messages, and vouch, too. Because n-m >= 2m+1 processes are correct, all correct processes deliver. If the sender
+// is correct, all n-m correct processes echo its value, and n-m > (n+m)/2. The inequalities n-m >= 2m+1 and n-m >
+// (n+m)/2 need n > 3m.
 //
-// Not promised: any order; anything about a process that restarts. It has forgotten which values it vouched
-// for, and might vouch for others. So it is silent forever, and counts as faulty.
+// The protocol is uniform in one sense: if a process delivers while it still follows the protocol, all correct
+// processes deliver the same, even if that process crashes immediately afterwards. Deliveries of a liar mean
+// nothing.
+//
+// Memory: for each sender a process keeps a window of up to Config.Window broadcasts. The window begins at the
+// first broadcast that the process has not delivered. For each broadcast the process keeps two sets of processes,
+// and the values that they echoed or vouched for. A liar can add at most two of these values.
+//
+// A process refuses broadcasts beyond its window. A sender broadcasts only in the first third of its own window. A
+// process answers INITIAL with ECHO only in the first two thirds of its window. So no correct process refuses a
+// message that others need, provided that no correct process is more than a third of a window behind another in the
+// broadcasts of one sender. This is one more condition on the links. Every protocol with bounded memory needs such
+// a condition, because a slow process may need messages that all others have forgotten.
+//
+// Not promised: any order; anything about a process that restarts. Such a process has forgotten for which values it
+// vouched, and might vouch for others. So it stays silent forever, and counts as faulty.
 //
 // Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the numbering of broadcasts
 // and the window are this package's.

@@ -113,7 +113,7 @@ func missing(a parley.RunConditions) string {
 	case err != nil:
 		return err.Error()
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
-		return "links lost messages, and nothing is sent again"
+		return "links lost messages, and no process sends them again"
 	case a.Processes.Restarted:
 		return "a process that restarts is silent, and does not deliver"
 	}

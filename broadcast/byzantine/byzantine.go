@@ -1,116 +1,129 @@
-// Package byzantine is total order broadcast among processes that may lie: all correct processes deliver the
-// same messages in the same order, whatever m faulty processes do.
+// Package byzantine implements total order broadcast among processes that may lie: all correct processes deliver
+// the same messages in the same order, whatever m faulty processes do.
 //
-// The problem: reliable broadcast in which any two correct processes deliver any two messages in the same
-// order. There are n > 3m processes, and m of them may fail in any way.
+// The problem: reliable broadcast in which any two correct processes deliver messages in the same order. There are
+// n > 3m processes, and at most m of them fail in any way.
 //
-// The model: rounds on demand (lockstep.Schedule.OnDemand), oral messages. The order consists of consecutive
-// slots; a slot is m+1 rounds. In a slot every process has at most one batch of requests, and all agree on
-// the vector of the digests of the batches: one agreement by exponential information gathering for each
-// process, side by side. A process with requests opens the next slot. Each other process then adds its own
-// requests, as many as its congestion window allows: see pace. Many slots are in flight at a time. They are
-// delivered in order. Within a slot, batches are ordered by process, and within a batch, requests are ordered
-// by arrival. The requests of one sender are numbered, and delivered in the order of their numbers. A request
-// with another number than the next one is left out. A process whose own request is left out proposes it
-// again.
+// The model: rounds on demand, that is, rounds that begin when a process requests them
+// (lockstep.Schedule.OnDemand). Messages are oral (unsigned).
 //
-// A process relays the digest of a batch only if it holds the batch. Otherwise processes could agree on a
-// digest although no correct process has the bytes. Then some processes would wait forever, or skip the
-// batch. So in round 0 each process sends the batch itself. A lieutenant computes the digest of the received
-// bytes, and relays it as the source's value. If the decision is a digest, a majority of the lieutenants
-// claimed to have the batch. These are more than m, so a correct process holds the bytes. A process without
-// the bytes requests them from all others and waits. It never skips the batch. The request needs no rounds.
+// The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send
+// one batch of requests. All processes agree on the vector of the digests of these batches. For this, a slot has
+// one agreement by exponential information gathering (package eig) for each process; all agreements of a slot run
+// side by side. A process with requests opens the next slot. Each other process then adds its own requests, as many
+// as its window allows: see pace. Many slots are in flight at a time, and are delivered in order. Within a slot,
+// batches are ordered by process. Within a batch, requests are ordered by arrival.
 //
-// Why it works: a slot's vector is the same everywhere by interactive consistency, and a digest identifies
-// one batch. So the deliveries are a function of the agreed values. The batch of a correct process is in
-// every vector, because its frames are in time. If a slot begins at one correct process, it begins at all,
-// and its rounds end by the clock. A process that lacks a batch gets it two message delays after its request.
+// The requests of one sender are numbered, and all processes deliver them in the order of their numbers. A request
+// that has a number too high or too low is not delivered. Its sender then proposes it again.
 //
-// A late process counts as faulty, whatever it delivers. But it continues, so it should deliver what all
-// others deliver. A late source decides as its lieutenants do, see [eig.Observed]. A process is out if it
-// receives from fewer than n-m-1 others in a round, or if its frames reach fewer than that. A process that is
-// out delivers nothing until it has rejoined. If m > 0, all processes send in every slot a mark, a digest of
-// what they agreed on some slots before. A process is also out if it learns that n-m others have another
-// mark.
+// Agreement on a digest is useless if no correct process has the bytes of the batch: processes would wait for the
+// batch forever. For this reason, a process relays the digest of a batch only if it holds the batch. In round 0
+// each process sends the batch itself. Each other process computes the digest of the received bytes, and relays it
+// as the value of the batch's sender. If the decision is a digest, a majority of the processes claimed to have the
+// batch. These are more than m processes, so a correct process holds the bytes. A process without the bytes
+// requests them from all others, outside the rounds, and waits. It never skips the batch.
 //
-// A process that restarts, or missed the end of a round, cannot join the running slots: the times at which
-// they may begin depend on earlier slots, which it has not seen. So the order has eras (epochs), each with
-// slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for this
-// process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for one
-// process; at least one of the m+1 is correct. That slot is the same at all processes. Agreements on later
-// slots of the era are dropped, and the senders propose their batches again. When an era ends at a process,
-// or when m+1 others have reported that they are ready for the next era, the process reports that it is
-// ready. It begins the next era when 2m+1 processes are ready. So no process begins the era before a correct
-// process knows the end of the last one, and all begin it within two message delays. For this, rounds are one
-// delay longer in all eras but the first. Each process sends the end of the last era to the processes that
-// join: how many requests were delivered, by sender. An end that m+1 processes report identically is true. A
-// process that joins takes part in the era from its first slot, and delivers from that slot on.
+// Why it works: by interactive consistency, a slot's vector is the same at all correct processes, and a digest
+// identifies one batch. So all deliveries are a function of the agreed values. The batch of a correct process is in
+// every vector, because the messages of correct processes are in time. If a slot begins at one correct process, it
+// begins at all, and deadlines end its rounds. A process that lacks a batch gets it two message delays after its
+// request.
 //
-// If more than m processes are out at a time, this may fail, because too few processes remain to agree, or to
-// admit a process. So the order can be reset. A process that is out reports that. When n-m processes report
-// it, at least m+1 of them truthfully, they report that they are ready for a new era. Its number is greater
-// than that of the last era for which 2m+1 processes were ready. The other processes follow when m+1
-// processes have reported that, and the era begins when 2m+1 are ready. If m+1 others ask repeatedly to be
-// admitted, without success, a member becomes out as well. No process knows the end of the old order. So in
-// the first slot each process states what it has delivered. If the processes agree on the claims of n-m
-// processes, these claims determine where the order continues. See reform.go. A reset fails if a ready
-// process is too late. It is then tried again, without limit if Config.Tries is large enough.
+// A late process counts as faulty. But it continues to run, so it should deliver what all others deliver. So the
+// sender of a batch, too, decides by the relayed values, see [eig.Observed]; otherwise a late sender could deliver
+// a batch that the others do not. If m > 0, every process sends a mark in every slot: a digest of the values that
+// it agreed on up to some earlier slot. A process is out, that is, it delivers nothing until it has rejoined, in
+// three cases: it receives from fewer than n-m-1 others in a round; its messages reach fewer than n-m-1 others; or
+// it learns that n-m others have another mark.
 //
-// Guaranteed with n > 3m, at most m faulty at a time, and delays within the schedule: total order, agreement,
-// validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
-// Restored. It does not deliver what was delivered meanwhile. The field Value of a delivery is its position
-// in the order, and shows how much was missed.
+// A process that restarts, or missed the end of a round, cannot join the running slots: the times at which slots
+// may begin depend on earlier slots, which this process has not seen. So the order is divided into eras, and each
+// era has slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for this
+// process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for one process;
+// at least one of the m+1 is correct. That slot is the same at all processes. Agreements on later slots of the era
+// are dropped, and the senders propose their batches again.
 //
-// Now suppose that more than m processes were out, that all faults were silence or lateness, and that n-m
-// correct processes are up and in time again. These have rejoined after tens of rounds, and all of the above
-// holds from then on. For the time before, the following holds. A position is used for only one payload,
-// except if at most m processes knew of its first use, or all that knew of it have crashed. A request to a
-// correct process that did not crash is delivered. At most m of the resetting processes had delivered the
-// request before; these may deliver it twice, at two positions. The others do not deliver what they missed.
-// The claim of a liar may count. Then positions may jump ahead, or a request that only the liar and one
-// correct process claim to have delivered is not delivered again.
+// A process reports that it is ready for the next era in two cases: the current era has ended at this process, or
+// m+1 others have reported that they are ready. It begins the next era when 2m+1 processes are ready. So when a
+// process begins an era, some correct process knows the end of the previous era. All correct processes begin an era
+// within two message delays. To allow for that, rounds are one message delay longer in all eras except the first.
+// Each process sends the end of the previous era to the processes that join: how many requests of each sender were
+// delivered. A joining process accepts an end that m+1 processes report identically. It takes part in the era from
+// the first slot, and delivers from that slot on.
 //
-// Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if it lies;
-// fairness to requests to a liar; requests to a process before its crash. With delays beyond the schedule, or
-// with more than m faulty processes of which one lies, nothing is promised, not even safety. If two correct
-// processes then deliver different messages, this is detected later or never.
+// If more than m processes are out at a time, the rest may be too few to agree, or to admit a process. For this
+// case, the order can be reset. A process that is out reports that. When n-m processes have reported it, at least
+// m+1 of the reports are true. Then these processes report that they are ready for a new era, whose number is
+// greater than the number of every era that has begun. The other processes follow when m+1 processes are ready. The
+// new era begins when 2m+1 processes are ready. If m+1 others ask repeatedly and are not admitted, a member that is
+// not out reports itself as out, too.
 //
-// Source: the order by slots of interactive consistency as in Lamport, Time, Clocks and
-// the state machine approach, The implementation of reliable distributed multiprocess
-// systems (1978); agreement by the article's algorithm.
+// After a reset no process knows where the old order ended. So in the first slot of the new era each process claims
+// what it has delivered. If the processes agree on the claims of n-m processes, these claims determine the position
+// at which the order continues. See reform.go. A reset fails if a ready process is too late. The processes then try
+// again; Config.Tries limits the attempts.
+//
+// Guaranteed with n > 3m, at most m processes faulty at a time, and delays within the schedule: total order,
+// agreement, validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
+// Restored. It does not deliver the messages that the others delivered meanwhile. The field Value of a delivery is
+// its position in the order, so a gap between positions shows how much the process missed.
+//
+// If more than m processes were out, the guarantees are weaker. Suppose that all faults were silence or lateness,
+// and that n-m correct processes are up and in time again. Then these processes rejoin after tens of rounds, and
+// from then on all guarantees above hold. The following holds for the time before:
+//
+//   - A position is used for only one payload, with two exceptions: at most m processes knew of its first use, or
+//     all processes that knew of it have crashed.
+//   - A request to a correct process that did not crash is delivered. If at most m of the resetting processes had
+//     delivered the request before the reset, they may deliver it twice, at two positions.
+//   - Processes do not deliver the messages that they missed.
+//   - The claim of a liar may count. Then positions may jump ahead. A request is also not delivered again if only a
+//     liar and one correct process claim to have delivered it.
+//
+// Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if the sender
+// lies; fairness to requests that are sent to a liar; requests that are sent to a process before it crashes.
+// Nothing is promised, not even safety, if delays are longer than the schedule allows, or if more than m processes
+// are faulty and one of them lies. If two correct processes then deliver different messages, they may detect that
+// late or never.
+//
+// Source: slots of interactive consistency that form an order are from Lamport, Time, Clocks and the state machine
+// approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by exponential
+// information gathering (package eig).
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process cannot join the running slots: the times at which they may
-// begin depend on earlier slots. So the process asks to be admitted. The wishes of m+1 processes, delivered
-// in the order itself, end the era. All begin the next era from slot 1 as soon as 2m+1 are ready for it.
-// Motive: the change is at the same place of the order everywhere, liars alone cannot cause it, and the
-// process that joins knows as much of the new slots as all others. Cost: in later eras, rounds last 1.5 times
-// as long while a process is silent, because processes begin a slot within two delays instead of one. A
-// process that rejoins delivers nothing of what it missed.
+// A Byzantine order has eras. A restarted process asks to be admitted, because it cannot join the running slots.
+// The wishes of m+1 processes, delivered in the order itself, end the era. All processes begin the next era from
+// slot 1 as soon as 2m+1 processes are ready for it. Motive: the membership changes at the same place of the order
+// everywhere, and liars alone cannot cause a change. The process that joins knows as much about the new slots as
+// all others. Cost: while a process is silent, rounds last 1.5 times as long in later eras, because processes begin
+// a slot within two message delays instead of one. A process that rejoins does not deliver what it missed.
 //
-// A Byzantine order limits its own rate. A process has at most a window of bytes in running slots. The window
-// grows while the process is in time, and halves when the process is late or its frames arrive late at the
-// others. The process spreads its batches over the time that a slot takes. Motive: while a process is silent,
-// rounds end by the clock. If a process submitted more requests than the computers can handle, all processes
-// would be late, and the order would be reset. The window does not depend on the duration of slots, because
-// liars can influence it. Cost: a single sender reaches its full rate only after the time of a dozen slots.
-// As long as all slots end early, nothing shows that rounds are too short for the load.
+// Each process limits the rate of its requests. The bytes of its batches in running slots are at most a window. The
+// window grows while the process is in time. It halves when the process is late, or when its messages arrive late
+// at the others. The process also spreads its batches over the time that a slot takes. Motive: while a process is
+// silent, rounds end by deadlines. If a process submitted more requests than the computers can handle, all
+// processes would be late, and the order would be reset. The window does not depend on the duration of slots,
+// because liars can influence this duration. Cost: a single sender reaches its full rate only after the time of a
+// dozen slots. As long as all slots end before their deadlines, a process cannot notice that rounds are too short
+// for the load.
 //
-// The bytes that a liar makes others store are bounded. In the longest time that a slot may last, by its own
-// clock, a process sends batches with a bounded number of bytes. Every other process stores at most twice as
-// many bytes from it. Motive: a process must store frames of slots that may still begin, and must not refuse
-// a frame of a correct process. Cost: the length of a round limits the rate of one sender.
+// The bytes that a liar makes others store are bounded. During the longest possible duration of a slot, a process
+// sends batches with at most a fixed number of bytes. Every other process stores at most twice as many bytes from
+// it. Motive: a process must store messages for slots that may still begin, and must not refuse a message of a
+// correct process. Cost: the length of a round limits the rate of one sender.
 //
-// A Byzantine order can be reset. When n-m processes report that they are out, they agree in the first slot
-// of a new era on what each has delivered, and continue after that. Motive: if more than m processes are out,
-// too few are left to admit a process. Cost: positions may jump, and at most m processes may deliver a
-// payload twice. A payload that only a liar and one correct process had delivered counts as delivered.
+// A Byzantine order can be reset when n-m processes report that they are out. In the first slot of a new era these
+// processes agree on what each has delivered, and the order continues after that. Motive: if more than m processes
+// are out, too few are left to admit a process. Cost: positions may jump, and at most m processes may deliver a
+// payload twice. If only a liar and one correct process claim to have delivered a payload, the payload is not
+// delivered again.
 //
 // BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
-// processor without an instruction for SHA-256, BLAKE2b takes far less time. Cost: the package needs a
-// library outside the standard library, which no other protocol does; and on a processor with that
-// instruction SHA-256 would be faster.
+// processor without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: this is the only
+// protocol that needs a library outside the standard library. On a processor with such instructions, SHA-256 would
+// be faster.
 package byzantine
 
 import (

@@ -1,47 +1,49 @@
-// Package causal is causal broadcast, in two forms. One form sends with each message all messages that it may
-// depend on. The other form sends a vector clock that counts those messages.
+// Package causal implements causal broadcast, in two forms. In one form, each message carries all messages on which
+// it may depend (Piggyback). In the other form, each message carries a vector clock, which counts those messages.
 //
-// The problem: causal broadcast. It is reliable broadcast with one more promise. A message m causally
-// precedes m' if the sender of m' broadcast or delivered m before m'. So does m if it precedes a message that
-// precedes m'. If m causally precedes m', every correct process that delivers m' has delivered m before. If
-// neither of two messages precedes the other, processes may deliver them in different orders.
+// The problem: causal broadcast is reliable broadcast with one more promise. A message m directly precedes m' if
+// the sender of m' broadcast or delivered m before it broadcast m'. A message causally precedes m' if it directly
+// precedes m', or if it precedes a message that causally precedes m'. If m causally precedes m', every correct
+// process that delivers m' has delivered m before. If neither of two messages precedes the other, processes may
+// deliver them in different orders.
 //
-// The model of the broadcast below holds: asynchronous, with crashes and without liars, because a process
-// that piggybacks a message could forge it. The validity and agreement of the broadcast below, uniform or
-// not, hold here as well.
+// The protocol runs on top of another broadcast, and has its model: asynchronous messages, and crashes. But no
+// process may lie, because a process that piggybacks a message could forge it. The protocol also has the validity
+// and the agreement of the broadcast beneath, uniform or not.
 //
-// Piggyback, the lecture's form, works on top of FIFO broadcast. A broadcast is a bundle: before the new
-// message, it contains all messages that its sender has delivered since its previous broadcast (prevDlvs,
-// including its own messages), complete and in order. A receiver first delivers the messages of the bundle
-// that it has not delivered yet. This works because each message that precedes m' is in the bundle of m', in
-// an earlier bundle of the same sender, or in the bundle of a message in one of these. Nothing is ever held
-// back. Bundles are numbered. So a process notices if the layer beneath is not FIFO, and then delivers
-// nothing more from that sender. The cost is length: a bundle grows with what its sender has delivered since
-// its last broadcast. A process that has delivered Config.Most messages without a broadcast of its own
-// broadcasts them alone, so that neither memory nor messages grow without bound.
+// Piggyback is the form of the lecture (docs/explanation/sources.md), and works on top of FIFO broadcast. A
+// broadcast is a bundle of messages. It contains first the messages that its sender has delivered since its
+// previous broadcast (prevDlvs, its own messages included), complete and in order, and then the new message. A
+// receiver delivers those messages of the bundle that it has not delivered yet. This works because each message
+// that precedes m' is in the bundle of m', in an earlier bundle of the same sender, or in the bundle of a message
+// in one of these. No message ever waits for another message. Bundles are numbered: if the layer beneath is not
+// FIFO, a process notices that, and delivers nothing more from that sender. The cost is length: a bundle grows with
+// the number of messages that its sender has delivered since its last broadcast. If a process has delivered
+// Config.Most messages without a broadcast of its own, it broadcasts them alone. So neither memory nor messages
+// grow without bound.
 //
-// Vector clocks work on top of any reliable broadcast. A message says how many messages of each incarnation
-// of each process its sender had delivered, and is held back until that many have been delivered here. This
-// works because a sender's messages are delivered in the order of their numbers, so that a count identifies
-// them. The cost is a vector on each message, and waiting.
+// Vector clocks work on top of any reliable broadcast. A message carries one count for each incarnation of each
+// process: how many messages of that incarnation its sender had delivered. A receiver holds the message back until
+// it has delivered as many messages. A count identifies the messages, because the messages of a sender are
+// delivered in the order of their numbers. The cost is a vector in each message, and waiting.
 //
-// Both forms deliver the same set of messages, but not in the same order. If m' overtakes its predecessor m,
-// piggyback delivers m at once, from the copy in m'. With vector clocks m' waits, and other messages are
-// delivered first.
+// Both forms deliver the same set of messages, but not in the same order. Suppose that m precedes m', and that m'
+// arrives first. With Piggyback, the receiver delivers m at once, from the copy in the bundle of m'. With vector
+// clocks, m' waits for m, and other messages are delivered first.
 //
-// Memory: in both forms the messages of an incarnation are delivered in order, so that one number for each
-// incarnation records which of them were delivered. This number detects duplicates. The only other memory is
-// prevDlvs and, with vector clocks, at most Config.Window held-back messages of an incarnation. A message is
-// refused if its vector is more than Config.Window ahead in some place. A refused message is lost, and all
-// messages that depend on it wait forever or are refused too. So causal order holds even outside the model,
-// but delivery does not.
+// Memory: in both forms the messages of an incarnation are delivered in order. So one number for each incarnation
+// records which messages were delivered, and detects duplicates. Beyond these numbers, a process stores prevDlvs
+// and, with vector clocks, at most Config.Window held-back messages of each incarnation. A process refuses a
+// message if some count of its vector is more than Config.Window ahead. A refused message is lost, and all messages
+// that depend on it wait forever or are refused, too. So outside the model causal order still holds, but messages
+// may not be delivered.
 //
-// Incarnations: a process that restarts after a crash is another sender with an empty past. The last
-// problem.MaxLives incarnations of a process are remembered.
+// Incarnations: a process that restarts after a crash counts as another sender, which has broadcast and delivered
+// nothing. A process remembers the last problem.MaxLives incarnations of each process.
 //
-// Source: the lecture on broadcast, causal broadcast using FIFO broadcast, with prevDlvs read as a sequence;
-// vector clocks as in Birman, Schiper and Stephenson (1991), with a count for each incarnation instead of
-// each process.
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast; prevDlvs is a sequence here. Vector
+// clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation instead
+// of each process.
 package causal
 
 import (

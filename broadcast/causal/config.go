@@ -83,7 +83,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			out = append(out, p)
 		}
 	}
-	return append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes it"),
+	return append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes FIFO order"),
 		problem.Promise(a, problem.CausalOrder, because))
 }
 

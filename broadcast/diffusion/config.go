@@ -103,7 +103,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	because := "each process on a path of correct processes relays a message before it delivers the message (lecture)"
 	names := []string{problem.Validity, problem.Agreement, problem.Integrity, problem.Delivery}
 	if c.Uniform {
-		because = "a majority holds each delivered message, and one process of the majority is correct and has sent it to all"
+		because = "a majority holds each delivered message, and a correct process of this majority has " +
+			"sent the message to all"
 		names = append(names, problem.UniformAgreement)
 	}
 	var out []parley.Promise
@@ -111,11 +112,13 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		p := problem.Promise(a, name, because)
 		switch {
 		case name == problem.Integrity:
-			p.Because = "sender, incarnation and number identify a message, and each is delivered once"
+			p.Because = "sender, incarnation and number identify a message, and a process delivers each " +
+				"message once"
 		case p.Holds && len(c.Graph) == 0 && a.Faulty > c.M:
 			p.Holds, p.Because = false, fmt.Sprintf("%d processes failed, and m = %d", a.Faulty, c.M)
 		case p.Holds && c.Uniform && (a.Processes.Minority || Bound(a.N, a.Faulty) != nil):
-			p.Holds, p.Because = false, "no majority is correct and connected, and nothing is held by one"
+			p.Holds, p.Because = false, "no majority is correct and connected, so no majority can hold "+
+				"a message"
 		}
 		out = append(out, p)
 	}

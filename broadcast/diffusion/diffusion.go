@@ -1,36 +1,37 @@
-// Package diffusion is reliable broadcast by message diffusion: a process that receives a message for the
+// Package diffusion implements reliable broadcast by message diffusion: a process that receives a message for the
 // first time sends it to all its neighbors before it delivers it.
 //
-// The problem: reliable broadcast. All correct processes deliver what a correct process broadcasts, and what
-// a correct process delivers. No process delivers anything twice, or anything that was not broadcast.
+// The problem: reliable broadcast. If a correct process broadcasts or delivers a message, all correct processes
+// deliver it. No process delivers a message twice, or a message that was not broadcast.
 //
-// The model: asynchronous; any number of processes may crash, as long as a path of correct processes and of
-// links that lose nothing connects every two correct processes. Links may double and reorder. Relays are
-// trusted: a lying process can broadcast in the name of any other. A process that restarts after a crash
-// violates no property, but no process resends what it missed.
+// The model: asynchronous messages. Any number of processes may crash, provided that every two correct processes
+// remain connected by a path of correct processes, over links that lose nothing. Links may double and reorder
+// messages. No process may lie: a liar could broadcast in the name of any other process. A process that restarts
+// after a crash violates no property, but other processes do not resend what it missed.
 //
-// Why it works: consider the path from a correct process that delivers m to any other correct process. Each
-// process on it sends m to the next one before it delivers m itself.
+// Why it works: suppose that a correct process delivers a message. Consider the path from this process to any other
+// correct process. Each process on the path sends the message to the next process before it delivers the message
+// itself.
 //
-// Uniform or not: the plain form is not uniform. A process may deliver a message and crash, and the copies
-// that it sent may be lost in the crash, or reach only neighbors that crash too. With one exception: on a
-// complete graph whose messages arrive even if their sender crashes, the plain form is uniform, because a
-// process sends before it delivers. With Config.Uniform a process delivers only when it has received copies
-// from more than half of all processes, itself included. If fewer than half of all processes crash, at least
-// one of these copies is from a correct process. So all correct processes receive a copy from that process,
-// relay it, and receive each other's relays. The uniform form needs a complete graph.
+// The plain form is not uniform. A process may deliver a message and crash; the copies that it sent may be lost in
+// the crash, or reach only neighbors that crash, too. There is one exception: on a complete graph in which messages
+// arrive even if their sender crashes, the plain form is uniform, because a process sends before it delivers.
 //
-// Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender, a
-// process stores the number up to which it has delivered all messages, and the ranges of delivered numbers
-// beyond it. The process keeps nothing else. A message that is Config.Window or more beyond the first gap is
-// refused. The process loses this message unless another copy arrives after the gap is filled. A gap does not
-// last: within one incarnation a sender has sent every message before it sends the next. So the window must
-// be as large as the number of messages that one sender can have in flight. Only the last problem.MaxLives
-// incarnations of a process are remembered.
+// With Config.Uniform, a process delivers a message only when it has received copies from more than half of all
+// processes, itself included. If fewer than half of all processes crash, at least one of these copies is from a
+// correct process. So all correct processes receive a copy from that process, relay it, and receive each other's
+// copies. The uniform form needs a complete graph.
 //
-// Source: the lecture on broadcast, reliable broadcast by message diffusion; the
-// uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and
-// Rodrigues (2011), section 3.4.
+// Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender, a process
+// stores a number up to which it has delivered all messages, and the ranges of numbers that it has delivered beyond
+// the first gap. It stores nothing else. A process refuses a message that is Config.Window or more beyond the first
+// gap. It loses this message, unless another copy arrives after the gap is filled. A gap does not last, because
+// within one incarnation a sender has sent every message before it sends the next one. So the window must be at
+// least the number of messages that one sender can have in flight. A process remembers only the last
+// problem.MaxLives incarnations of each process.
+//
+// Source: the lecture (docs/explanation/sources.md) on broadcast, reliable broadcast by message diffusion; the
+// uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and Rodrigues (2011), section 3.4.
 package diffusion
 
 import (

@@ -1,47 +1,50 @@
-// Package forwarding is reliable broadcast along a tree: a process forwards a message only to its children,
+// Package forwarding implements reliable broadcast along a tree: a process forwards a message only to its children,
 // and the remaining processes take over the duties of those that crash.
 //
-// The problem: all correct processes deliver every message that a correct process broadcasts or delivers, and
-// deliver it once, although processes crash in the middle of forwarding.
+// The problem: if a correct process broadcasts or delivers a message, all correct processes deliver it exactly
+// once, even if processes crash in the middle of forwarding.
 //
-// The model: crashes; asynchronous except for suspicions. The bound: any number of crashes, up to n-1, if
-// links lose nothing and all remaining processes eventually suspect every crash. The layer receives
-// suspicions from a detector beneath, as in stack.New(detector, forwarding), or from the host. A suspicion
-// may be false: suspected processes still get all messages, so a false suspicion costs messages but breaks
-// no property.
+// The model: crashes, and asynchronous messages. The bound: any number of crashes, up to n-1, if links lose nothing
+// and every remaining process eventually suspects every crashed process. The layer receives suspicions from a
+// detector beneath, as in stack.New(detector, forwarding), or from the host. A suspicion may be false. A false
+// suspicion costs messages but breaks no property, because suspected processes still get all messages.
 //
-// Without faults a broadcast takes n-1 messages and as many acknowledgements, and a process sends only to its
-// children. Diffusion takes n(n-1)+1 messages.
+// Without faults a process sends only to its children, and a broadcast takes n-1 messages and n-1 acknowledgements.
+// Diffusion takes n(n-1)+1 messages.
 //
-// Why it works: a process acknowledges when every process below it in the tree holds the message or has
-// crashed. Until then the parent of the process also holds the message, and stands in for it if necessary:
-// the parent serves the children of a child that it suspects, their children if it suspects them as well, and
-// so on. The same must hold at the top of the tree. A process that holds the message, and suspects all
-// processes above it including the root, serves the tree from the root down in the same way. Now let a
-// correct process hold the message. On its way down, a message is also sent to every process that it passes.
-// So consider the correct processes on the path from the holder up to the root, the holder included: the
-// uppermost of them holds the message as well. This process is the root, or it stands in for the root. So
-// every branch is served down to its first correct process, and that process serves the rest of the branch.
-// The message carries the whole tree, because a process that stands in must know the tree.
+// Why it works: a process acknowledges a message when every process below it in the tree holds the message or has
+// crashed. Until then the parent of the process also holds the message, and stands in for the process if it
+// suspects the process: the parent then serves the children of the process. If the parent suspects one of these
+// children, too, it serves that child's children, and so on.
 //
-// A broadcast is complete when the root's children have all acknowledged, or failed and been replaced. Then
-// no process needs to hold it any longer. The others learn that in one of the lecture's two ways. Normally
-// each message says up to which number its sender's broadcasts are complete, so that the next broadcast
-// reports on the last one. With Config.Notice the root reports the completion in a separate message, which
-// processes pass down the tree. In the lecture the root is done when it has sent to all its children. That
-// rule does not survive two crashes: if a child crashes before it forwards anything, and the root crashes
-// too, no process serves the child's subtree.
+// Processes stand in at the top of the tree, too. If a process holds the message, and suspects all processes above
+// it, including the root, it serves the tree from the root down in the same way.
 //
-// Sender, incarnation and number identify a message. The incarnation is durable: a restarted process numbers
-// its broadcasts from 1 in a new incarnation, and the others treat it as a new process. A process that loses
-// its disk loses its incarnation number too, and then must not use its old name.
+// Now let a correct process hold the message. On its way down, the message was sent to every process on the path
+// from the root to this process. Consider the correct processes on this path, the holder included: the uppermost of
+// them holds the message. It is the root, or it stands in for the root. So the message is sent down every branch
+// until it reaches the first correct process, and that process serves the rest of the branch. The message carries
+// the whole tree, because a process that stands in must know the tree.
 //
-// Not promised: that the others deliver what a process delivered before it crashed (no uniformity: the root's
-// crash may leave a leaf alone with the message); any order; that a restarted process gets what it missed;
-// anything over links that lose messages, because nothing is resent.
+// A broadcast is complete when each child of the root has acknowledged, or has failed and been replaced. Then no
+// process needs to hold the message any longer. The others learn this in one of two ways, both from the lecture. By
+// default, each message says up to which number its sender's broadcasts are complete; so the next broadcast reports
+// on the last one. With Config.Notice the root reports the completion in a separate message, which processes pass
+// down the tree.
 //
-// Source: the lecture, reliable broadcast by message forwarding, with the reading
-// that step 2 acknowledges only after step 3 was acknowledged.
+// In the lecture the root is done when it has sent to all its children. That rule does not tolerate two crashes: if
+// a child crashes before it forwards the message, and the root crashes, too, no process serves the child's subtree.
+//
+// Sender, incarnation and number identify a message. The incarnation number is durable: a restarted process numbers
+// its broadcasts from 1 in a new incarnation, and the others treat it as a new process. A process that loses its
+// disk also loses its incarnation number. Then it must not use its old name.
+//
+// Not promised: uniformity, because after the root's crash a leaf may be the only process with the message, and
+// crash after it has delivered the message; any order; that a restarted process gets what it missed; anything over
+// links that lose messages, because nothing is resent.
+//
+// Source: the lecture (docs/explanation/sources.md), reliable broadcast by message forwarding. This package assumes
+// that step 2 of the lecture acknowledges only after step 3 was acknowledged.
 package forwarding
 
 import (

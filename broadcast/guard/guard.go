@@ -1,39 +1,42 @@
-// Package guard prevents a process that missed a delivery from contaminating the others.
+// Package guard stops a process that missed a delivery, before it contaminates the others.
 //
-// Problem: a process that omits a delivery continues from a state that differs from the state of the others.
-// Its next broadcasts reflect that state, all processes deliver them, and the whole system may become wrong
+// Problem: a process that omits a delivery continues from a state that differs from the state of the others. Its
+// next broadcasts reflect this wrong state, and all processes deliver them. So the whole system may become wrong
 // (contamination).
 //
-// Model: one process omits deliveries, or any number of processes crash; messages arrive in bounded time. The
-// layer beneath is a FIFO broadcast that leaves nothing out: stack.New(diffusion, fifo, guard).
+// Model: one process omits deliveries, or any number of processes crash. Messages arrive in bounded time. The layer
+// beneath is a FIFO broadcast that leaves nothing out. An example is stack.New(diffusion, fifo, guard).
 //
-// Source: the lecture, remarks on broadcasts: a message carries what its receiver needs to see whether it is
-// safe to deliver it, and a process that fails stops.
+// Source: the lecture (docs/explanation/sources.md), remarks on broadcasts. First, a message carries what its
+// receiver needs to see whether it is safe to deliver the message. Second, a process that fails stops.
 //
-// Why it works: with FIFO order, one number says which messages of a sender a process has delivered. Every
-// message carries these numbers for all senders. Any two correct processes deliver a message at most Bound
-// apart. So suppose that a message arrives, and its sender had not delivered a message that this process
-// delivered more than Bound ago. Then the sender has omitted that delivery, and this process refuses all its
-// messages from then on. Or suppose that two others have delivered a message, and this process has not
-// delivered it for longer than Bound. One of the two others is correct, so this process has omitted the
-// delivery, and stops before it sends again.
+// Why it works: with FIFO order, one number says which messages of a sender a process has delivered. Every message
+// carries these numbers for all senders. Any two correct processes deliver a message at most Bound apart. The guard
+// applies two rules.
 //
-// If two processes omit deliveries, one of them may be the only process that has delivered a message of the
-// other. Then it takes all other processes for faulty, and its own state for correct. To find out which state
-// is correct, the processes would have to agree, as in membership/group.
+// First, suppose that a message arrives, and that its sender had not delivered a message that this process
+// delivered more than Bound ago. Then the sender has omitted that delivery. This process refuses all messages of
+// that sender from then on.
 //
-// Not promised: that correct processes agree on the messages of a process that was found out. One process may
-// have delivered the last of these messages just before another process refused it. Without a bound on time
-// an omission looks like a slow link. Then the guard takes a slow process for a faulty one, and stops it;
-// this is safe.
+// Second, suppose that two other processes have delivered a message, and that this process has not delivered it for
+// longer than Bound. At least one of the two is correct, so this process has omitted the delivery. It stops before
+// it sends again.
+//
+// If two processes omit deliveries, the guard can fail. For example, one of them may be the only process that has
+// delivered a message of the other. Then it takes all other processes for faulty, and its own state for correct. To
+// find out which state is correct, the processes would have to agree, as in membership/group.
+//
+// Not promised: that correct processes agree on the messages of a process that was found out. One process may have
+// delivered the last of these messages just before another process refused it. Without a bound on delays, the guard
+// cannot distinguish an omission from a slow link. It may then stop a slow process, which is safe.
 //
 // # Decisions
 //
-// The guard counts deliveries, and needs a bound on time. Every message says how many messages of each
-// process its sender had delivered, in FIFO order. A process refuses a sender that lacks a delivery for
-// longer than the bound, and stops if it lacks one itself for so long. Motive: in FIFO order, one number per
-// process describes a history. Cost: without a bound on delays, a slow process is stopped. Correct processes
-// may have delivered different last messages of a process that was found out.
+// The guard counts deliveries, and needs a bound on time. Every message says how many messages of each process its
+// sender had delivered, in FIFO order. A process refuses a sender that lacks a delivery for longer than the bound,
+// and stops if it lacks one itself for longer than the bound. Motive: in FIFO order, one number per process
+// describes a history. Cost: without a bound on delays, a slow process is stopped. Correct processes may have
+// delivered different last messages of a process that was found out.
 package guard
 
 import (

@@ -19,11 +19,13 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	var out []parley.Promise
 	for _, name := range []string{problem.Validity, problem.Integrity, problem.FIFOOrder, problem.Delivery} {
-		p := problem.Promise(a, name, "the broadcast below promises it; the guard takes no delivery from a correct process")
+		p := problem.Promise(a, name, "the broadcast below promises this, and the guard withholds no "+
+			"delivery from a correct process")
 		switch {
 		case !p.Holds || name != problem.Validity:
 		case several:
-			p = parley.Promised(name, "", "more than one process omits, and together they can make a correct one stop")
+			p = parley.Promised(name, "", "more than one process omits messages, and together they can "+
+				"make a correct process stop")
 		case late != "":
 			p = parley.Promised(name, "", "the guard stops a slow process, and "+late)
 		}
@@ -36,25 +38,28 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.LostDisk || a.Processes.Restarted:
 		lacks = "a process that restarts counts from the beginning again"
 	case several:
-		lacks = "more than one process omits"
+		lacks = "more than one process omits messages"
 	case a.Faulty > 0 && Bound(a.N, 1) != nil:
 		lacks = Bound(a.N, 1).Error()
 	case !beneath.Holds:
-		lacks = "correct processes do not deliver the same: " + beneath.Because
+		lacks = "correct processes need not deliver the same messages: " + beneath.Because
 	case late != "":
 		lacks = "without a bound on delays an omission cannot be detected, and " + late
 	}
 	return append(out, parley.Promised(NoContamination,
-		"each message lists what its sender had delivered, and is refused if something is missing", lacks))
+		"each message lists what its sender had delivered, and processes refuse the message if "+
+			"something is missing", lacks))
 }
 
 // Bound returns nil if n processes tolerate m that omit, otherwise the reason why not.
 func Bound(n, m int) error {
 	switch {
 	case m > 1:
-		return errors.New("one process that omits is tolerated: if two omit, one may be alone in knowing what the other sent")
+		return errors.New("at most one process may omit messages: if two do, perhaps only one of them " +
+			"knows what the other sent")
 	case m == 1 && n < 4:
-		return errors.New("n >= 4 is needed: two others must confirm what a process sent, besides the process that omits")
+		return errors.New("n >= 4 is needed: besides the sender and the process that omits messages, " +
+			"two processes must confirm what was sent")
 	}
 	return nil
 }

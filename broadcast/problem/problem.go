@@ -1,15 +1,14 @@
-// Package problem states the problem of broadcast: reliable, FIFO, causal and total order, uniform or not. It
-// defines the properties of a solution; other packages have the protocols.
+// Package problem states the properties of broadcast: reliable, FIFO, causal and total order, uniform or not. Other
+// packages have the protocols.
 //
-// A process broadcasts upon a [Request], and delivers a message of kind Carried with the sender and the
-// payload. Sender and payload identify a broadcast. One sender may broadcast a payload twice; then the k-th
-// delivery at a process belongs to the k-th broadcast.
+// A process broadcasts when it gets a [Request]. It delivers a broadcast as a message of kind Carried, with the
+// sender and the payload. Sender and payload identify a broadcast. If one sender broadcasts a payload several
+// times, the k-th delivery at a process belongs to the k-th broadcast.
 //
-// A process that restarts after a crash begins another incarnation. With respect to order, each incarnation
-// is a sender of its own: there is no order between the broadcasts of a process before a crash and those
-// after it.
+// A process that restarts after a crash begins another incarnation. Each incarnation counts as a separate sender:
+// no property orders the broadcasts of a process before a crash and its broadcasts after the crash.
 //
-// Source: the lecture on broadcast, its definitions of reliable, FIFO, causal and
+// Source: the lecture (docs/explanation/sources.md) on broadcast, its definitions of reliable, FIFO, causal and
 // atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).
 package problem
 

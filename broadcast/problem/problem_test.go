@@ -85,36 +85,36 @@ func TestProperties(t *testing.T) {
 		{"integrity", "0:a 1<1:a", "P1 delivered a of P1, which was not broadcast"},
 		{"integrity", "x0 1<0:lie", "which was not broadcast"},
 		{"integrity", "x1 1<0:lie 1<0:lie", ""},
-		{"integrity", "0:a>12 3<0:a", "P3 delivered a of P0, which was not for it"},
+		{"integrity", "0:a>12 3<0:a", "P3 delivered a of P0, which was not addressed to it"},
 		{"integrity of correct senders", "x0 1<0:lie", ""},
 		{"integrity of correct senders", "x0 1<0:lie 1<0:lie", "more often"},
 		{"integrity of correct senders", "1<0:lie", "which was not broadcast"},
 
 		{"FIFO order", "0:a 0:b 1<0:a 2<0:a 1<0:b 2<0:b", ""},
-		{"FIFO order", "0:a 0:b 1<0:b", "P1 delivered b of P0 and had not delivered a of P0, which the sender broadcast before"},
-		{"FIFO order", "0:a 0:b 1<0:b 1<0:a", "P1 delivered b of P0 and had not delivered a of P0"},
+		{"FIFO order", "0:a 0:b 1<0:b", "P1 delivered b of P0, but had not delivered a of P0, which the sender broadcast before"},
+		{"FIFO order", "0:a 0:b 1<0:b 1<0:a", "P1 delivered b of P0, but had not delivered a of P0"},
 		{"FIFO order", "x1 0:a 0:b 1<0:b 1<0:a", ""},
-		{"FIFO order", "x0 0:a 0:b 1<0:b", "P1 delivered b of P0 and had not"}, // for any sender
+		{"FIFO order", "x0 0:a 0:b 1<0:b", "P1 delivered b of P0, but had not"}, // for any sender
 		{"FIFO order", "0:a 2:b 1<2:b 1<0:a", ""},
 		{"FIFO order", "0:a>12 0:b>23 2<0:a 3<0:b 2<0:b", ""},
 		{"FIFO order", "0:a>12 0:b>23 2<0:b 3<0:b 2<0:a", "P2 delivered b of P0"},
 		{"FIFO order", "0:a 0! 0:b 0:c 1<0:b", ""}, // another incarnation
-		{"FIFO order", "0:a 0! 0:b 0:c 1<0:c", "P1 delivered c of P0 and had not delivered b of P0"},
-		{"FIFO order", "0:a 0:a 0:b 1<0:a 1<0:b", "P1 delivered b of P0 and had not delivered a of P0"},
+		{"FIFO order", "0:a 0! 0:b 0:c 1<0:c", "P1 delivered c of P0, but had not delivered b of P0"},
+		{"FIFO order", "0:a 0:a 0:b 1<0:a 1<0:b", "P1 delivered b of P0, but had not delivered a of P0"},
 		{"FIFO order", "0:a 0:b 1<0:a 1! 1<0:b", ""}, // delivered before, in another incarnation
 
 		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b", ""},
-		{"causal order", "0:a 1<0:a 1:b 2<1:b 2<0:a", "P2 delivered b of P1 and had not delivered a of P0, which came before its broadcast"},
-		{"causal order", "0:a 1:b 1<0:a 2<1:b 2<0:a", ""},                                           // concurrent
-		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b 2:c 3<2:c", "P3 delivered c of P2 and had not"}, // indirectly
-		{"causal order", "0:a 1<0:a 1:b 2<1:b 2:c 3<1:b", "and had not delivered a of P0"},
-		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b 2:c 3<2:c", "P3 delivered c of P2 and had not delivered a of P0"},
+		{"causal order", "0:a 1<0:a 1:b 2<1:b 2<0:a", "P2 delivered b of P1, but had not delivered a of P0, on which it may depend"},
+		{"causal order", "0:a 1:b 1<0:a 2<1:b 2<0:a", ""},                                            // concurrent
+		{"causal order", "0:a 1<0:a 1:b 2<0:a 2<1:b 2:c 3<2:c", "P3 delivered c of P2, but had not"}, // indirectly
+		{"causal order", "0:a 1<0:a 1:b 2<1:b 2:c 3<1:b", "but had not delivered a of P0"},
+		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b 2:c 3<2:c", "P3 delivered c of P2, but had not delivered a of P0"},
 		{"causal order", "x2 0:a 1<0:a 1:b 2<1:b", ""},
-		{"causal order", "0:a 0:b 1<0:b", "P1 delivered b of P0 and had not delivered a of P0"}, // FIFO is a part of it
-		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                          // it knows nothing
-		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                          // it was not addressed to 2
+		{"causal order", "0:a 0:b 1<0:b", "P1 delivered b of P0, but had not delivered a of P0"}, // FIFO is a part of it
+		{"causal order", "0:a 1<0:a 1! 1:b 2<1:b", ""},                                           // it knows nothing
+		{"causal order", "0:a>13 1<0:a 1:b 2<1:b", ""},                                           // it was not addressed to 2
 		{"causal order", "0:a>13 1<0:a 1:b 3<1:b", "P3 delivered b of P1"},
-		{"causal order", "0:a 0:b 1<0:a 1:c 2<1:c", "P2 delivered c of P1 and had not delivered a of P0"},
+		{"causal order", "0:a 0:b 1<0:a 1:c 2<1:c", "P2 delivered c of P1, but had not delivered a of P0"},
 		{"causal order", "0:a 0:b 1<0:a 1:c 2<0:a 2<1:c 2<0:b", ""},
 
 		{"total order", "0:a 1:b 2<0:a 2<1:b 3<0:a 3<1:b", ""},

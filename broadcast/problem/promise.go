@@ -15,7 +15,7 @@ func Promise(a parley.RunConditions, property, because string) parley.Promise {
 			lacks = "a process that lost its disk uses its old sequence numbers again"
 		}
 	case Delivery:
-		lacks = "a single run need not show it"
+		lacks = "a single run need not show this"
 	}
 	return parley.Promised(property, because, lacks)
 }
@@ -24,13 +24,13 @@ func Promise(a parley.RunConditions, property, because string) parley.Promise {
 func losses(a parley.RunConditions) string {
 	switch {
 	case a.Network.Lost || a.Network.Cut:
-		return "a link lost messages, and each message is sent once"
+		return "a link lost messages, and no process sends them again"
 	case a.Network.Disconnected:
-		return "some correct processes are not connected through correct ones"
+		return "some correct processes are not connected through correct processes"
 	case a.Processes.LostDisk:
 		return "a process that lost its disk uses its old sequence numbers again"
 	case a.Processes.Restarted:
-		return "a process was down, and no process repeats what it missed"
+		return "a process was down, and no process sends the missed messages again"
 	}
 	return ""
 }

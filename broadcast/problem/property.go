@@ -159,7 +159,7 @@ func integrity(h *parley.History, of whose) error {
 		case !cast.invented && cast.order > d.order && !lies:
 			return fmt.Errorf("%s delivered %s before it was broadcast", h.Name(d.at), r.name(d.cast))
 		case !cast.to.Has(d.at):
-			return fmt.Errorf("%s delivered %s, which was not for it", h.Name(d.at), r.name(d.cast))
+			return fmt.Errorf("%s delivered %s, which was not addressed to it", h.Name(d.at), r.name(d.cast))
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func fifoOrder(h *parley.History) error {
 		}
 		if h.Correct(d.at) {
 			if missed := p.missing(d.at, cast.chain, cast.place); missed >= 0 {
-				return fmt.Errorf("%s delivered %s and had not delivered %s, which the sender broadcast before",
+				return fmt.Errorf("%s delivered %s, but had not delivered %s, which the sender broadcast before",
 					h.Name(d.at), r.name(d.cast), r.name(missed))
 			}
 		}
@@ -212,7 +212,7 @@ func causalOrder(h *parley.History) error {
 			for chain, length := range past[c] {
 				missed := p.missing(e.at, int32(chain), length)
 				if missed >= 0 && h.Correct(e.at) {
-					return fmt.Errorf("%s delivered %s and had not delivered %s, which came before its broadcast",
+					return fmt.Errorf("%s delivered %s, but had not delivered %s, on which it may depend",
 						h.Name(e.at), r.name(c), r.name(missed))
 				}
 				clocks[e.at][chain] = max(clocks[e.at][chain], length)

@@ -75,7 +75,7 @@ func unrelated(causal bool) func(h *parley.History) string {
 			}
 		}
 		if causal {
-			return "no message that is delivered depends on another one"
+			return "no delivered message depends on another message"
 		}
 		return "no process delivers the second message of a sender"
 	}

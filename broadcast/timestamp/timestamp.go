@@ -1,36 +1,39 @@
-// Package timestamp is total order among the members of a view, uniform and in two message delays.
+// Package timestamp implements uniform total order broadcast among the members of a view, in two message delays. A
+// view is a set of processes on which the processes agree (see membership/group).
 //
-// The problem: reliable broadcast in one total order. The deliveries of any process, even a crashed or
-// excluded one, are a prefix of the same sequence. All processes that install two consecutive views have
-// delivered the same messages in between.
+// The problem: reliable broadcast in one total order. There is one sequence of messages, and the deliveries of any
+// process are a prefix of it, even if that process crashed or was excluded. All processes that install two
+// consecutive views have delivered the same messages in between.
 //
-// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
-// false suspicions. Safety does not depend on time. Progress needs a majority of all processes, see
-// membership/group. One silent member stops all deliveries until the view excludes it. Messages that a
-// crashed or excluded sender had in flight may be delivered or not, but the outcome is the same everywhere.
-// FIFO order is promised within a view and across views; causal order, too.
+// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but
+// neither reorder nor double them. Safety does not depend on time. Progress needs a majority of all processes, see
+// membership/group. One silent member stops all deliveries until a view excludes it. A message that was in flight
+// when its sender crashed or was excluded is delivered by all remaining members or by none. FIFO order and causal
+// order are promised, too, within a view and across views.
 //
-// The key of a message is fixed when it is sent: (clock of the sender, sender), with logical clocks. Each
-// member reports to all others how many messages it has received from each member. A member delivers the
-// message with the smallest key when every member of the view has acknowledged it. This takes two message
-// delays after its broadcast. If a process with a lagging clock broadcasts at the same time, the delivery
-// takes up to three delays: the message of that process has a smaller key, and all members must hold that
-// message first.
+// Each message has a key, which is fixed when it is sent: the sender's logical clock and the sender's ID. Keys are
+// compared by clock first. Each member sends all others a vector of acknowledgements: how many messages it has
+// received from each member. A member delivers the message with the smallest key when every member of the view has
+// acknowledged this message. This happens two message delays after its broadcast. It takes up to three delays if
+// another process, whose clock is behind, broadcasts at the same time: the message of that process has a smaller
+// key, so all members must acknowledge that message first.
 //
-// Why it works: when member q acknowledges message m, q's clock has passed the time of m. So later messages
-// of q have larger keys than m. Earlier messages of q arrived before the acknowledgement on the FIFO link,
-// and q's own entry in the vector proves that none is missing. So when all have acknowledged m, every message
-// with a smaller key has arrived. This proves the order. A process that delivered m knows that every member
-// holds m or has delivered it. So when the view ends, every member either reports m or has delivered it, and
-// the union of the reports has all that any process delivered. This proves uniformity.
+// Why the order is total: when member q acknowledges message m, q's clock has passed the clock value in m's key. So
+// later messages of q have larger keys than m. Earlier messages of q arrived before the acknowledgement, because
+// links are FIFO. None of them is missing, because the acknowledgement also says how many messages q itself has
+// sent. So when all members have acknowledged m, every message with a smaller key has arrived.
 //
-// A message need not be kept after its delivery, because all hold it. A sender has at most W undelivered
-// messages. So when it sends its message s, it has delivered its message s-W. Then all members hold message
-// s-W and all messages before it, and a receiver of message s delivers them. Memory is therefore at most n*W
-// messages, however slow one link is.
+// Why it is uniform: a process that delivers m knows that every member has received m. When the view ends, every
+// member reports the messages that it holds. So each member reports m or has delivered it, and the union of the
+// reports contains all messages that any process has delivered.
 //
-// Clocks and counts restart in each view. If a clock reaches its maximum, 2^56, within a view, its member
-// broadcasts nothing until the next view. The group requests the next view because a message waits.
+// A member can drop a message after its delivery, because all members have received it. A sender has at most W
+// undelivered messages. So when it sends its message s, it has delivered its message s-W. Then all members have
+// received its messages up to s-W, and a receiver of message s can deliver them. So a member stores at most n*W
+// messages, even if a link is slow.
+//
+// Clocks and counts restart in each view. If the clock of a member reaches its maximum, 2^56, the member broadcasts
+// nothing more in this view. Its messages then wait, and a group whose messages wait too long requests a new view.
 //
 // Source: logical clocks and their total order from Lamport (1978); the end of a view
 // as in membership/group.
@@ -93,8 +96,8 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
 	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of a process's own messages that "+
 		"it has not delivered yet, 1 or more")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for more "+
-		"messages to acknowledge, 0 or more")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
+		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

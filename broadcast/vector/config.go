@@ -75,10 +75,10 @@ func (c Config) checked() (Config, error) {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	ofViews := group.Flags(fs, &c.Config)
 	level := fs.String("level", c.Level.String(), "`level` of each broadcast: reliable|uniform|fifo|causal")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of a process's own messages that are not "+
-		"known to have reached all processes")
-	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "`ticks` that an acknowledgement waits for more "+
-		"messages to acknowledge, 0 or more")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of a process's own messages that not all "+
+		"processes have acknowledged")
+	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
+		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {
@@ -127,8 +127,8 @@ func (c Config) properties() []string {
 
 // promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "a link delivers everything sent before, and each process "+
-		"that continues reports what it received",
+	return views.Promises(c.Config, a, "before a view ends, each process that continues reports what it "+
+		"received, and links deliver everything that was sent before the report",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
 		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})
 }

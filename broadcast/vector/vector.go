@@ -1,48 +1,52 @@
-// Package vector is reliable broadcast among the members of a view, in no order, in FIFO order or in causal
-// order; the sender chooses the level of each message.
+// Package vector implements reliable broadcast among the members of a view: without an order, in FIFO order or in
+// causal order. The sender chooses the level of each message. A view is a set of processes on which the processes
+// agree (see membership/group).
 //
-// The problem: reliable broadcast, FIFO broadcast and causal broadcast in a system that runs without end,
-// while processes join and leave. All processes that install two consecutive views have delivered the same
-// messages in between. A message of level
+// The problem: reliable, FIFO and causal broadcast in a system that runs without end while processes join and
+// leave. All processes that install two consecutive views have delivered the same messages in between. A member
+// delivers a message of level
 //
-//   - Reliable is delivered when it arrives;
-//   - Uniform is delivered when all members hold it;
-//   - FIFO is delivered after all messages that its sender broadcast before it in the view;
-//   - Causal is delivered after these and after all messages that its sender had delivered.
+//   - Reliable when it arrives;
+//   - Uniform when all members hold it;
+//   - FIFO after all messages that its sender broadcast before it in the view;
+//   - Causal after these messages and after all messages that its sender had delivered.
 //
-// The bound: asynchronous messages on FIFO links that may lose but neither reorder nor double, crash faults,
-// false suspicions. Progress needs a majority of all processes, see membership/group. If only a crashed or
-// excluded member has a message, the remaining members lose it, and with it all messages that cannot be
-// delivered without it. The crashed or excluded member may have delivered the message, except at level
-// Uniform. So the other levels are not uniform.
+// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but
+// neither reorder nor double them. Progress needs a majority of all processes, see membership/group. If only a
+// crashed or excluded member has a message, the remaining members lose this message and all messages that cannot be
+// delivered without it. That member may have delivered the lost message, unless the message has level Uniform. So
+// the other levels are not uniform.
 //
-// Why it works: messages of one sender arrive in its order and are numbered, so that a member notices that it
-// missed one. A member keeps each received message until it knows that all members have received it. So when
-// the view ends, every message that a continuing member has received is in a report, or all hold it. The cut
-// is the union of the reports. The sender of a causal message has delivered all messages on which it depends.
-// If the sender continues, these are in its report, or all members hold them. All members hold a message of
-// level Uniform before any member delivers it, so every member reports the message or has delivered it.
+// Why it works: messages of one sender are numbered, and arrive in the order of their numbers, so a member notices
+// that it missed a message. A member keeps each received message until it knows that all members have received it.
+// When the view ends, each member that continues reports the messages that it keeps. The union of the reports (the
+// cut) is delivered before the next view. So every message that one of these members has received is in the cut, or
+// all members hold it.
 //
-// A vector counts the messages of each member in the view. It has one place for each member, and all counts
-// restart with the next view. So a vector does not grow with former members, and no gap outlives a view. A
-// count covers all earlier messages of a member, even a Uniform message that is delivered later than its
-// successors. So a causal message may wait for more messages than necessary. But two messages never wait for
-// each other, because a message waits only for messages that were sent earlier.
+// The sender of a causal message has delivered all messages on which it depends. If the sender continues, these
+// messages are in its report, or all members hold them. All members hold a message of level Uniform before any
+// member delivers it, so every member reports it or has delivered it.
 //
-// Memory is at most n*W messages: a sender has at most W messages about which it does not know that all
-// members have received them. With Hold, acknowledgements wait for at most half of W messages.
-// Acknowledgements of level Uniform never wait, because delivery depends on them.
+// A vector has one count for each member of the view: the number of that member's messages. Counts restart with the
+// next view. So a vector does not grow with former members, and a gap ends with its view. A count covers all
+// earlier messages of a member, even a Uniform message that is delivered later than its successors. So a causal
+// message may wait for more messages than necessary. But no two messages wait for each other, because a message
+// waits only for messages that were sent earlier.
+//
+// A member stores at most n*W messages, because a sender has at most W messages that some member may not have
+// received. If Hold is set, a member delays acknowledgements, but at most until half of W messages have arrived. It
+// never delays acknowledgements of level Uniform, because deliveries depend on them.
 //
 // Source: causal broadcast with vector times in views, stability and flush, from Birman,
 // Schiper and Stephenson (1991); the end of a view as in membership/group.
 //
 // # Decisions
 //
-// Groups without a common order have views, too. One machine, broadcast/vector, serves all their levels, on
-// the same views as total order. Each message may have its own level. Motive: diffusion, and the protocols on
-// top of it, relay to all processes, lose what a link loses, and keep the counts of all incarnations. A node
-// that was disconnected for a moment would wait for a missing message forever. Cost: these groups need a
-// majority, too, and FIFO and causal broadcast are implemented twice.
+// Groups without a total order have views, too. One machine, broadcast/vector, serves all levels without total
+// order, on the same views that total order uses. Each message may have its own level. Motive: diffusion and the
+// protocols on top of it have no views. They relay to all processes, lose what a link loses, and keep counts of all
+// incarnations. After a short disconnection, a node would wait forever for a message that it missed. Cost: these
+// groups need a majority, too, and FIFO and causal broadcast are implemented twice.
 package vector
 
 import (

@@ -1,10 +1,11 @@
-// Package views has what broadcasts in the views of membership/group share: acknowledgement vectors, the
-// description of their layer for hosts, and what is promised about a run.
+// Package views has code that several broadcasts share: those that run in the views of membership/group, such as
+// broadcast/timestamp. A view is a set of processes, the members, on which all processes agree. The package has
+// vectors of acknowledgements, describes the broadcasts to hosts, and computes what is promised about a run.
 //
-// A member reports to the others how many messages of each member it has received. The report is a vector,
-// which it sends with each message and in acknowledgements. On FIFO links a count covers all earlier
-// messages. So a member that lacks a message notices that with the next vector of the message's sender. No
-// process needs to hold a message that all members have acknowledged.
+// Each member reports to the others how many messages of each member it has received. It sends these numbers as a
+// vector, with each message and in acknowledgements. Links are FIFO, so a count covers all earlier messages. A
+// member that lacks a message notices that at the next vector of the message's sender. When all members have
+// acknowledged a message, they need not keep it.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views
@@ -84,7 +85,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	excluded := a.Processes.Suspected || a.Network.Lost || a.Network.Cut || a.Processes.Paused || a.Network.Late
 	if lacks == "" && (a.Processes.Restarted || a.Processes.LostDisk || c.Return && excluded ||
 		c.Initial != parley.Everyone(c.N)) {
-		lacks = "a process that joins gets its sponsor's state, and continues from there"
+		lacks = "a process that joins gets the state of a member, and continues from there"
 	}
 	say(whole)
 	switch {
@@ -92,7 +93,7 @@ func Promises(c group.Config, a parley.RunConditions, because string, safe, whol
 	case excluded:
 		lacks = "a process that is up may be excluded, and then receives nothing more"
 	case ballot.Bound(a.N, a.Faulty) != nil || a.Processes.Minority || a.Network.Disconnected:
-		lacks = "no view is smaller than a majority of all processes, and fewer are up and connected"
+		lacks = "a view needs a majority of all processes, but fewer processes are up and connected"
 	}
 	say(live)
 	return append(out, problem.Promise(a, problem.Delivery, ""))

@@ -27,9 +27,10 @@ func failoverCommand(a *console.App) *cobra.Command {
 		Short: "Measure how long a failed node delays the others",
 		Long: "Failover starts a cluster of real processes that broadcast in total order at a steady rate. " +
 			"It makes each node fail in turn, each time in a new cluster, and measures how long the other " +
-			"nodes deliver nothing. With --how kill, the connections of the node close, and the other nodes " +
-			"notice that. With --how stop, the node becomes silent, like a computer without power, until " +
-			"the other nodes suspect it. The exit status is 0, or 130 after Ctrl-C.",
+			"nodes deliver nothing. With --how kill, the connections of the failed node close, so the " +
+			"other nodes notice the failure. With --how stop, the failed node only becomes " +
+			"silent, like a computer without power. The other nodes then suspect it after the time of " +
+			"--suspect. The exit status is 0, or 130 after Ctrl-C.",
 		Example: "  parley bench failover --reps 1 --before 200ms --after 500ms\n" +
 			"  parley bench failover --how stop --suspect 500ms --after 3s",
 		Args: console.NoArgs,
@@ -63,7 +64,8 @@ func failoverCommand(a *console.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&s.N, "nodes", 3, "number of `nodes`, 3 to 13")
-	f.StringVar(&how, "how", "kill", "failure of a node: `kill|stop`; a stopped node is silent")
+	f.StringVar(&how, "how", "kill", "failure of a node: `kill|stop`; kill closes the connections of "+
+		"the node, stop makes the node silent")
 	f.IntVar(&s.Reps, "reps", 3, "`number` of failures of each node, 1 to 1000")
 	f.DurationVar(&s.Suspect, "suspect", time.Second, "`duration` of silence after which a node is suspected, 20ms to 1m")
 	f.DurationVar(&s.Every, "every", time.Millisecond, "`duration` between two messages of a node, 100us to 1s")

@@ -29,11 +29,11 @@ connected over loopback by mutual TLS. The phases of the measurement are:
   openm  latencies while all nodes send at --rate, without waiting for deliveries
 
 In the phases one and many, each sender keeps --window messages in flight. In the phases open
-and openm, a latency counts from the time at which the message was due.
+and openm, a latency counts from the time at which the message was due according to --rate.
 
-The command prints the results. A line RESULT has one JSON object for programs that compare
-systems. Such a program may write the flags with one dash. Run nothing else on the computer
-during the measurement. The exit status is 0, or 130 after Ctrl-C.`
+The command prints the results. The line that begins with RESULT has one JSON object, for
+programs that compare systems. The flags also work with one dash, as in -nodes 3. Run nothing
+else on the computer during the measurement. The exit status is 0, or 130 after Ctrl-C.`
 
 // orderCommand is "parley bench order".
 func orderCommand(a *console.App) *cobra.Command {
@@ -83,7 +83,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.IntVar(&s.Silent, "silent", 0, "`number` of silent nodes, with --level byzantine")
 	f.DurationVar(&s.Round, "round", 0, "`duration` of a round, with --level byzantine (default 100ms)")
 	f.IntVar(&s.Size, "sizes", 64, "size of a message in `bytes`, 10 to 32768")
-	f.IntVar(&s.Window, "window", 1024, "maximum `number` of messages of a sender in flight")
+	f.IntVar(&s.Window, "window", 1024, "maximum `number` of messages that a sender has in flight")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "`duration` of each phase, up to 1h")
 	f.StringSliceVar(&s.Phases, "phases", order.Usual,
 		"`phases` to measure, separated by commas: "+strings.Join(order.Phases, "|"))

@@ -23,8 +23,9 @@ func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Issue, show and revoke certificates",
-		Long: "An authority is a folder with the key ca.key. The authority signs a certificate for each " +
-			"node and each client of a cluster, and keeps a list of the revoked certificates. Nodes and " +
+		Long: "An authority is a folder with a key (ca.key) and its certificate (ca.pem). The authority " +
+			"signs a certificate for each node and each client of a cluster, and keeps a list of the " +
+			"revoked certificates (crl.pem). Nodes and " +
 			"clients authenticate each other with their certificates. A node also gets a signer: a key that " +
 			"signs messages of protocols. The configuration of each node names the signers of all " +
 			"nodes.\n\n" +
@@ -184,9 +185,9 @@ func issueCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue NAME...",
 		Short: "Issue certificates and signing keys of nodes",
-		Long: "Issue creates a certificate, its key, and a signer for each node. The printed line that " +
-			"begins with ed25519: is the public key of the signer. Add it to the configuration of all " +
-			"nodes.\n\n" +
+		Long: "Issue creates a certificate, its key, and a signer for each node. Issue prints the " +
+			"public key of each signer: a line that begins with \"ed25519:\". Add this line to the " +
+			"configuration of all nodes.\n\n" +
 			"curl and browsers check the host names and addresses in a certificate: set them with --hosts. " +
 			"Nodes and Parley's clients check the name of the node instead.\n\n" +
 			"With --renew, a node gets a new certificate and keeps its signer. To replace the signer too, " +

@@ -1,4 +1,4 @@
-// Package child starts more processes of this program. They end when their parent ends.
+// Package child starts the program again in child processes, which end when their parent ends.
 package child
 
 import (

@@ -54,11 +54,12 @@ func Agree(a *console.App) *cobra.Command {
 			"decision: it keeps only the number of the agreement (its slot).\n\n" +
 			"With --name, each NODE proposes its VALUE. The nodes agree on the vector, which is the list of " +
 			"all nodes' values. With --rule, each node also computes one value from the vector, such as the " +
-			"median. Agree prints what each NODE has decided. The vector has no value for a node at which " +
-			"nobody proposed one. For such a node, the rule uses the value of --otherwise.\n\n" +
+			"median. Agree prints what each NODE has decided. If no value was proposed at a node, the " +
+			"vector has no value for this node. The rule then uses the value of --otherwise.\n\n" +
 			"The exit status is 1 if a node refused or failed, and 2 if the request is not allowed. It is 3 " +
-			"if there was no decision: no node answered in time, more than m nodes are not connected, or " +
-			"the called node missed a deadline and abstained. If the error says that the outcome is " +
+			"if there was no decision: no node answered in time, more than m nodes are not connected, " +
+			"or the called node missed a deadline and therefore took no part. If the error says that " +
+			"the outcome is " +
 			"unknown, other nodes may have decided.",
 		Example: "  parley agree attack --dir bank\n" +
 			"  parley agree attack --at node2 --algorithm om --evidence --dir bank\n" +
@@ -83,14 +84,15 @@ func Agree(a *console.App) *cobra.Command {
 	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
 	flags.Uint32VarP(&f.m, "m", "m", 0, "number of `nodes` that may be faulty (0: as many as the algorithm "+
 		"tolerates)")
-	flags.BoolVar(&f.evidence, "evidence", false, "also print the values that the nodes report to have "+
+	flags.BoolVar(&f.evidence, "evidence", false, "also print each node's report of the values that it "+
 		"received")
 	flags.StringVar(&f.name, "name", "", "agree on the vector of several nodes' values; this `name` "+
 		"identifies the agreement, and must be new")
 	flags.StringVar(&f.rule, "rule", "", "with --name: `rule` that computes one value from the vector: "+
 		"majority|median|minimum|maximum")
 	flags.StringVar(&f.otherwise, "otherwise", "",
-		"with --rule: `value` to use for a node that has none (default: 0, or the empty value for majority)")
+		"with --rule: `value` to use for a node that proposed none (default: 0, or the empty value for "+
+			"majority)")
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func Broadcast(a *console.App) *cobra.Command {
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "broadcast", broadcastOutput{})
 	cmd.Flags().StringVar(&level, "level", "",
-		"`level` that the message gets (default: the level of the group): "+
+		"`level` of the messages, which says what the broadcast promises (default: the level of the group): "+
 			"reliable|uniform|fifo|causal|atomic|total|byzantine")
 	return cmd
 }

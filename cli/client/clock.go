@@ -23,9 +23,11 @@ func Clock(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clock",
 		Short: "Show the time that the nodes agree on",
-		Long: "The nodes of a cluster keep their clocks together by interactive convergence, even if up to " +
-			"m of them lie. Clock prints three values for each node: the reading of its clock, how much the " +
-			"reading of any other correct node may differ from this reading (within), and how far this " +
+		Long: "The nodes of a cluster keep their clocks together, even if up to m nodes lie. The " +
+			"algorithm is interactive convergence. Clock prints three values for each node: the reading " +
+			"of its clock, how much the " +
+			"reading of any other correct node may differ from this reading (the column \"within\"), " +
+			"and how far this " +
 			"reading is ahead of the computer's clock. It changes nothing.\n\n" +
 			"After a start, the clocks need a few seconds until they are in step (synchronized). Clock " +
 			"waits for that, but at most for --wait. Then it prints the readings, even if some clocks are " +

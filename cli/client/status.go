@@ -24,8 +24,9 @@ func Status(a *console.App) *cobra.Command {
 			"the line of a node that is not healthy, it prints what is wrong and what to do. With --verbose " +
 			"it also prints the counters: connections, round-trip times, clocks, positions of groups and " +
 			"tables, and refused messages. It changes nothing.\n\n" +
-			"A node is healthy if it is ready for clients and is connected to a majority of each of its " +
-			"groups and tables. Groups, tables and agreements that nobody has used count as healthy. Notes, " +
+			"A node is healthy if it is ready for clients and is connected to a majority of the members " +
+			"of each of its groups and tables. Groups, tables and agreements that nobody has used count " +
+			"as healthy. Notes, " +
 			"such as a clock that is not in step yet, do not make a node unhealthy.\n\n" +
 			"Status also lists nodes that an operator has expelled. An expelled node does not affect the " +
 			"exit status if at least m+1 other nodes report that it is expelled. If fewer than m+1 other " +

@@ -28,7 +28,7 @@ func Subscribe(a *console.App) *cobra.Command {
 			"The exit status is 0 after Ctrl-C or --count deliveries. It is 1 if the nodes no longer keep " +
 			"the delivery at --from, or if the node failed and no other node can continue. It is 2 if there " +
 			"is no such group or the client lacks the right to read, and 3 if no node answers. With --count " +
-			"it is also 3 if the group delivers nothing for the time of --timeout.",
+			"it is also 3 if the group delivers nothing for longer than --timeout.",
 		Example: "  parley subscribe total --from 1 --count 1 --dir bank\n" +
 			"  parley subscribe total --from 1 --count 1 --json --dir bank",
 		Args: console.Args(1, 1, "one GROUP was expected"),

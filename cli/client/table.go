@@ -21,8 +21,9 @@ func Table(a *console.App) *cobra.Command {
 		Use:     "table",
 		Aliases: []string{"log"},
 		Short:   "Read and change a replicated table",
-		Long: "A table is a replicated state machine: every node of a cluster has a replica. A table holds " +
-			"keys with values and counters, or is a state machine of your own. One log orders all commands, " +
+		Long: "A table is a replicated state machine: every node of a cluster has a replica. A table " +
+			"usually holds keys with values and counters. It can also be another state machine, such as " +
+			"a bank account, or one of your own. One log orders all commands, " +
 			"including reads, so the table is linearizable: each command takes effect at one instant " +
 			"between its call and its answer. Parley table may send a change several times, but the table " +
 			"executes it only once.\n\n" +

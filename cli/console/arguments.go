@@ -1,17 +1,18 @@
-// Package console holds what all commands share: their output, exit statuses, the names of processes, argument
-// checks, output files, and flags from the environment.
+// Package console holds what all commands share: output, exit statuses, the names of processes, checks of
+// arguments, output files, and flags from environment variables.
 //
 // # Decisions
 //
-// The environment variable of a flag contains the command's name: PARLEY_RUN_SEED. Only flags that mean the
-// same in every command have a variable without it, such as PARLEY_DIR; [Common] marks these flags. Motive:
-// Kubernetes sets variables such as PARLEY_HOST and PARLEY_PORT for a service called parley, and these must
-// not change a run. And --dir of "cert" is another folder than --dir of "status". Cost: often there are
-// several variables where one would suffice.
+// The environment variable of a flag contains the name of the command. For example, PARLEY_RUN_SEED sets the flag
+// --seed of "parley run". A flag that means the same in every command also has a variable without the command's
+// name, such as PARLEY_DIR; [Common] marks these flags. Motive: for a service called parley, Kubernetes sets
+// variables such as PARLEY_HOST and PARLEY_PORT, and these must not change a run. Also, the same flag can mean
+// different things: --dir of "parley cert" is another folder than --dir of "parley status". Cost: users often have
+// to set several variables where one would suffice.
 //
-// With --json an error is an object on the standard error, and not on the standard output. Motive: everything
-// on the standard output fits one schema, also if the command fails after some of its output. Cost: a program
-// that calls the command must read two streams.
+// With --json an error is an object on the standard error, and not on the standard output. Motive: everything on
+// the standard output fits one schema, even if the command fails after some of its output. Cost: a program that
+// calls the command must read two streams.
 package console
 
 import (

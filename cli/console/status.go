@@ -24,8 +24,8 @@ var Statuses = []struct {
 	Means  string
 }{
 	{Fine, "done, and no promise broke"},
-	{Violated, "a promise broke, a search found what it looked for, two things differ, " +
-		"or a node answered no or is unhealthy"},
+	{Violated, "a promise broke, a search or a check found something, two traces differ, or a node " +
+		"refused, failed, is unhealthy, or aborted a transaction"},
 	{Usage, "bad input: a flag, a file, or a request that a node does not allow"},
 	{Unfinished, "the command was stopped before it was complete, or the cluster did not answer"},
 	{Interrupted, "interrupted by Ctrl-C or a signal; but commands that run until Ctrl-C, such as node, end " +

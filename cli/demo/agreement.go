@@ -28,11 +28,11 @@ import (
 
 // agreement has the nodes agree on a value of P1, and shows the agreement from their traces.
 func (d *demonstration) agreement(ctx context.Context, source client.Node) error {
-	err := d.say("1. They agree although one lies", "A client asks P1 to make all four agree on the "+
-		"value 1. In round 0, P1 sends the value to the others. In round 1, each of them sends what it received to all, "+
-		"P1 included: {1,12} means \"P2 reports that P1 sent 1\". P3 lies: it received 1, and reports 0 to P4. Each "+
-		"process arranges the reports in a tree, and takes at each node of the tree the value of more than half of the "+
-		"children.")
+	err := d.say("1. The processes agree although one lies", "A client asks P1 to make all four processes agree on the "+
+		"value 1. In round 0, P1 sends the value to the others. In round 1, each of the others forwards this value to "+
+		"all processes, P1 included. {1,12} means \"P2 reports that P1 sent 1\". P3 lies: it received 1, and "+
+		"reports 0 to P4. Each process arranges the reports in a tree, and takes at each node of the tree the value of "+
+		"more than half of the children.")
 	if err != nil {
 		return err
 	}

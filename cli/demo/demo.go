@@ -55,7 +55,8 @@ func Command(a *console.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&d.once, "once", false, "remove everything and exit as soon as everything has been "+
 		"shown")
-	cmd.Flags().IntVar(&width, "width", 0, "`columns` to fold text to, from 20 on (default: those of the terminal)")
+	cmd.Flags().IntVar(&width, "width", 0, "fold text to this many `columns`, 20 or more (default: the "+
+		"terminal's)")
 	console.Common(cmd.Flags(), "width")
 	return cmd
 }
@@ -186,8 +187,8 @@ func (d *demonstration) show(ctx context.Context, after time.Duration) error {
 // introduce describes the cluster.
 func (d *demonstration) introduce() error {
 	return d.say("Four processes, one cluster", "Four processes run on this computer. Each has a certificate, "+
-		"and every two of them are connected by mutual TLS. The cluster tolerates one faulty process. P3 is that "+
-		"one: it sends one value to P1 and P2, and another to P4.")
+		"and every two of them are connected by mutual TLS. The cluster tolerates one faulty process. P3 is "+
+		"faulty: it sends one value to P1 and P2, and another value to P4.")
 }
 
 // table lists the nodes.
@@ -227,8 +228,8 @@ func itself() string {
 // next says what to try with the cluster.
 func (d *demonstration) next() error {
 	if d.once {
-		_, err := io.WriteString(d.Out, prose.Fold("This is the end: all processes exit, and their folder is removed. "+
-			"Without --once the cluster keeps running for you to call it.", d.width)+"\n")
+		_, err := io.WriteString(d.Out, prose.Fold("All processes exit now, and demo removes their folder. "+
+			"Without --once, the cluster keeps running, so that you can call it.", d.width)+"\n")
 		return err
 	}
 	parley, at := itself(), " --dir "+input.Quote(d.dir)
@@ -241,7 +242,7 @@ func (d *demonstration) next() error {
 		prose.Fold("P4 has crashed and P3 lies: two faulty processes are more than m = 1, so agreements are not "+
 			"promised until P4 has rejoined. This starts P4 again, until Ctrl-C in its terminal:", d.width),
 		"  " + parley + " node --config " + input.Quote(d.killed.Config),
-		prose.Fold("A few seconds later they agree again, although P3 lies:", d.width),
+		prose.Fold("A few seconds later, the processes agree again, although P3 lies:", d.width),
 		"  " + parley + " agree retreat --evidence" + at,
 		prose.Fold("Ctrl-C ends the cluster and removes everything.", d.width),
 	} {

@@ -46,10 +46,10 @@ func await(ctx context.Context, done <-chan struct{}) error {
 
 // order has all nodes broadcast in one group, kills one of them, and shows the deliveries of each.
 func (d *demonstration) order(ctx context.Context, clients []client.Node) error {
-	err := d.say("2. One order although one is killed", fmt.Sprintf("All four processes broadcast at the "+
-		"same time in a group with total order: P1 sends a1 to a%[1]d, P2 sends b1 to b%[1]d, and so on. Meanwhile P4 is "+
-		"killed, as by kill -9. The others detect that, agree on a view without P4, and continue; at last P1 sends %[2]q. "+
-		"This order tolerates crashes, not lies, and P3 follows the protocol here.", each, lastWord))
+	err := d.say("2. One order although a process is killed", fmt.Sprintf("All four processes broadcast at the "+
+		"same time in a group with total order: P1 sends a1 to a%[1]d, P2 sends b1 to b%[1]d, and so on. Meanwhile, demo "+
+		"kills P4. The others detect the crash, agree on a view without P4, and continue. At the end, P1 sends %[2]q. "+
+		"This order tolerates crashes but no lies, so P3 follows the protocol here.", each, lastWord))
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package explore implements "parley explore": it searches all runs of a small system, and reports what it explored
-// and found.
+// Package explore implements "parley explore". It searches all runs of a small system, and reports how much it
+// searched and what it found.
 package explore
 
 import (
@@ -40,10 +40,11 @@ func Command(a *console.App) *cobra.Command {
 			"Ctrl-C ends the search at once.\n\n" +
 			"Without -n, the system has three processes, or more if the protocol needs more to tolerate one " +
 			"fault. If the protocol tolerates Byzantine faults, explore tries every choice of m faulty " +
-			"processes; --faulty and --liars change this. It also tries every initial value of " +
+			"processes; --faulty and --liars change this. Explore also tries every initial value of " +
 			"--try-values. Other faults occur only if flags such as --crashes 1 allow them.\n\n" +
 			"If a protocol uses a failure detector, explore replaces the detector and its heartbeats by " +
-			"notices. A process gets the notice of a crash after it has received all messages that the " +
+			"notices of crashes. A process gets the notice of a crash after it has received all " +
+			"messages that the " +
 			"crashed process sent to it. With --overtaking, the notice may arrive at any time after the " +
 			"crash.\n\n" +
 			"A step is one message, timer, or crash. With --step round, a step is one round: the system has " +

@@ -1,10 +1,12 @@
-// Package lab is "parley lab": it serves the lab, a page about runs, and opens it in a browser.
+// Package lab implements "parley lab". The command serves the lab, a web page that makes runs of protocols and
+// shows them, and opens the page in a browser.
 //
 // # Decisions
 //
-// The browser gets the address from a file that only the user can read, and not as an argument. *Motive:* the address
-// has the token, and other users of the computer can read the arguments of processes. *Cost:* a browser that cannot
-// read temporary files, such as one in a snap, shows an error, and the user must open the printed address.
+// The browser gets the address of the page from a temporary file that only the user can read, and not as an
+// argument. Motive: the address contains a secret token, and other users of the computer can read the arguments of
+// processes. Cost: some browsers cannot read temporary files, such as browsers that are installed as a snap. They
+// show an error, and the user must open the printed address.
 package lab
 
 import (
@@ -129,7 +131,8 @@ func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
 	if err == nil {
 		return in, nil
 	}
-	if used := errors.Is(err, syscall.EADDRINUSE); used && l.fixed {
+	const onWindows = syscall.Errno(10048)
+	if used := errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, onWindows); used && l.fixed {
 		return nil, parley.FlagErrorf("listen", "%s is in use: choose another port, or 0 for any free one", at.address)
 	} else if !used {
 		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,

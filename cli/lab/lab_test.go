@@ -157,19 +157,37 @@ func TestLabInUse(t *testing.T) {
 	}
 }
 
+// ending ends a lab that prints its address.
+type ending context.CancelFunc
+
+func (e ending) Write(b []byte) (int, error) {
+	e()
+	return len(b), nil
+}
+
 // refused runs a lab that must not begin.
 func refused(t *testing.T, args ...string) error {
 	t.Helper()
-	cmd := lab.Command(&console.App{Protocols: catalog.All(), Out: io.Discard, Err: io.Discard}, "v1.2.3")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := lab.Command(&console.App{Protocols: catalog.All(), Out: ending(cancel), Err: io.Discard}, "v1.2.3")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	err := cmd.ExecuteContext(ctx)
 	if err == nil {
 		t.Fatalf("%v was not refused", args)
 	}
 	return err
+}
+
+// Other computers do not reach the page without TLS.
+func TestLabIsNotPublic(t *testing.T) {
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:192.0.2.1]:0"} {
+		err := refused(t, "--no-open", "--listen", address)
+		if want := "--listen: other computers reach " + address + ": give --certificate"; !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
 }
 
 // issue creates an authority and a node's certificate for hosts.

@@ -20,7 +20,8 @@ import (
 func leave(a *console.App) *cobra.Command {
 	return askItself(a, "leave", "Make a node leave the cluster at once",
 		"Leave makes a node leave all its groups and tables, and exit. The node does not wait for requests "+
-			"in flight. It refuses to leave if fewer than a majority of the nodes would stay.",
+			"in flight. It refuses to leave if the remaining nodes would be fewer than a majority of "+
+			"all nodes.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Leave(ctx, &parleyv1.LeaveRequest{})
 			return err
@@ -31,7 +32,8 @@ func leave(a *console.App) *cobra.Command {
 func drain(a *console.App) *cobra.Command {
 	return askItself(a, "drain", "Make a node finish its requests and leave the cluster",
 		"Drain makes a node refuse new requests, wait for the requests in flight, leave all its groups and "+
-			"tables, and exit. The node refuses to leave if fewer than a majority of the nodes would stay.",
+			"tables, and exit. The node refuses to leave if the remaining nodes would be fewer than a "+
+			"majority of all nodes.",
 		func(ctx context.Context, n client.Node) error {
 			_, err := n.Admin.Drain(ctx, &parleyv1.DrainRequest{})
 			return err
@@ -55,8 +57,8 @@ func expel(a *console.App) *cobra.Command {
 func forget(a *console.App) *cobra.Command {
 	return askOthers(a, "forget", "forgotten", "Make the other nodes admit a node that they refuse",
 		"The nodes remember the starts (incarnations) and the disk of each other node. Forget makes all "+
-			"other nodes, or the nodes that --at names, delete what they remember about NODE, which must be "+
-			"stopped. They then admit the next connection with a certificate of that name.\n\n"+
+			"other nodes, or the nodes that --at names, delete what they remember about NODE. NODE must "+
+			"be stopped. The other nodes then admit the next connection with a certificate of that name.\n\n"+
 			"Use forget if the other nodes refuse NODE although its data folder is intact, for example "+
 			"because somebody else used its key. In that case, revoke the certificate first. Do not use "+
 			"forget if the data folder is lost or is an old copy, because the cluster may then lose "+
@@ -153,6 +155,7 @@ func askItself(a *console.App,
 		},
 	}
 	f.Declare(cmd)
+	cmd.Flag("at").Hidden = true               // NODE says which node is called
 	cmd.Flags().Lookup("at").Annotations = nil // PARLEY_AT is for calls of any node
 	console.Prints(cmd.Flags(), "cluster-node", doneOutput{})
 	return cmd

@@ -33,13 +33,15 @@ func Doctor(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Measure a cluster and propose its round length",
-		Long: "With --round, doctor measures how long messages take and how late processes wake. It " +
+		Long: "With --round, doctor measures how long messages take, and how late the operating system " +
+			"wakes processes. It " +
 			"proposes three values, each with its reason: the length of a round, m (how many nodes may be " +
 			"faulty), and delta (the largest difference of the clocks). Doctor does not join the cluster, " +
 			"and changes nothing.\n\n" +
 			"With --client, doctor calls the API of the configured node as the named client. The node " +
 			"answers with the times that it has measured while it was running. Without --client, doctor " +
-			"itself measures on this computer. It measures how late its own process wakes, and how long a " +
+			"itself measures on this computer. It measures how late the operating system wakes its own " +
+			"process, and how long a " +
 			"connection to each other node takes. For these connections it uses the node's certificate. " +
 			"Before you trust the proposal, measure for half an hour under the usual load (--for 30m).\n\n" +
 			"The exit status is 1 if the configured rounds are too short for the measured times, or if " +

@@ -70,7 +70,7 @@ func Command(a *console.App) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings of --check as JSON")
 	console.Prints(cmd.Flags(), "node-check", checkOutput{})
 	cmd.Flags().BoolVar(&rejoin, "rejoin", false,
-		"join as a new node, because the data folder is lost (use it for less than half of the nodes)")
+		"join as a new node, because the data folder is lost (use it for fewer than half of the nodes)")
 	cmd.Flags().BoolVar(&attached, "attached", false,
 		"exit when standard input closes, not on SIGINT (for supervisors)")
 	cmd.AddCommand(verifyCommand(a))

@@ -260,7 +260,7 @@ func TestScenariosOnClusterAreRefusedAsDocumented(t *testing.T) {
 		switch {
 		case refused:
 			rows--
-			if !strings.Contains(table, "| `"+key+"` | "+why+" |") {
+			if !strings.Contains(strings.ReplaceAll(table, "`", ""), "| "+key+" | "+why+" |") { // the page marks flags
 				t.Errorf("the documentation does not say that %s is refused: %s", key, why)
 			}
 		case err != nil:

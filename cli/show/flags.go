@@ -1,4 +1,5 @@
-// Package show prints a finished run of any host: what happened in it, and its verdicts, as text and JSON.
+// Package show prints a finished run of any host (simulator, explorer or cluster): its events and its verdicts, as
+// text and as JSON.
 package show
 
 import (

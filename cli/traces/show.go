@@ -1,4 +1,5 @@
-// Package traces implements "parley trace" and "parley audit", which show and judge the traces of runs and of nodes.
+// Package traces implements "parley trace", which shows traces, and "parley audit", which judges the traces of
+// nodes.
 package traces
 
 import (

@@ -1,49 +1,55 @@
-// Package convergence is interactive convergence: it synchronizes the clocks of n processes. Up to m clocks
-// may show any time, even different times to different processes.
+// Package convergence implements interactive convergence: it synchronizes the clocks of n processes. Up to m clocks
+// may be faulty. A faulty clock may show any time, and different times to different processes.
 //
-// The problem: hardware clocks drift. Each process must have a logical clock, which is its hardware clock
-// with a correction. The logical clocks of any two correct processes must never be further apart than some
-// delta. There must be no master, because a master could be faulty.
+// The problem: hardware clocks drift. Each process must have a logical clock, which is its hardware clock with a
+// correction. The difference between the logical clocks of any two correct processes must never exceed a bound,
+// delta. There must be no master clock, because a master could be faulty.
 //
-// The model: a correct hardware clock gains or loses at most rho; a correct process can read the clock of
-// another with an error of at most eps, because message delays have a minimum and round trips have a maximum;
-// and the clocks begin together, or a start brings them together (see Begin). Messages are oral. At most m
-// processes are faulty in any way, including those that are down or whose clock does not count yet.
+// The model has three conditions. First, a correct hardware clock gains or loses at most the rate rho. Second, a
+// correct process can read the clock of another with an error of at most eps, because message delays have a minimum
+// and round trips have a maximum. Third, the clocks begin together, or a start protocol brings them together (see
+// Begin). Messages are oral (unsigned). At most m processes are faulty in any way. Processes that are down, or
+// whose clock does not count yet, are among the m.
 //
 // The bound: n > 3m. [Plan] computes delta.
 //
-// Once a period, by its own clock, a process reads the clocks of all others, and adjusts its own clock by the
-// mean of the differences. Its own difference counts as 0. So does the difference of a clock that could not
-// be read, and a difference that is larger than delta can explain.
+// Once in each period of its own clock, a process reads the clocks of all others. It adjusts its own clock by the
+// mean of the n differences. Its own difference is 0. A clock that the process could not read counts as a
+// difference of 0, and so does a difference that is too large for correct clocks (larger than delta and the error
+// of a reading).
 //
-// Why it works: consider two correct processes that read the same clock. If the clock is correct, their
-// readings differ by at most 2 eps. If the clock is faulty, each process uses its reading only within delta
-// of its own clock. The own clocks of the two are within delta of each other, so the readings that they use
-// differ by at most 3 delta. So the means of the two processes differ by (3m/n) delta and the errors. That is
-// less than delta if n > 3m. The rest of delta is for the drift until the next resynchronization.
+// Why it works: consider two correct processes that read the same clock. If this clock is correct, their readings
+// differ by at most 2 eps. If this clock is faulty, each of the two processes accepts its reading only if it is
+// within delta of its own clock. The two processes' own clocks differ by at most delta, so the accepted readings
+// differ by at most 3 delta. There are at most m faulty clocks among n, so the means of the two processes differ by
+// at most (3m/n) delta, plus the errors of readings. If n > 3m, that is less than delta. The rest of delta allows
+// for the drift until the next resynchronization.
 //
-// What is not promised: anything about real time, because the mean of all clocks drifts as single clocks do;
-// synchrony of clocks that were not synchronized, except after a start; anything while more than m processes
-// are faulty, down, disconnected or read too slowly. After a time with too many faults only this is promised:
-// a process that sees fewer than n-m clocks near its own reports that and joins again. Late or lost messages
-// during a start are such faults, for example if links come up during the start. Clocks may then begin
-// further apart than delta, and no process notices. Shown.Checked says whether delta was measured or only
-// assumed.
+// What is not promised: anything about real time, because the mean of all clocks drifts as single clocks do; that
+// clocks become synchronized without a start protocol; anything while more than m processes are faulty, down,
+// disconnected or read too slowly.
 //
-// Source: lecture, "Fault-Tolerant Clock Synchronization"; Lamport and Melliar-Smith, "Synchronizing clocks
-// in the presence of faults" (1985), algorithm CNV, under the conditions of Rushby and von Henke (1993),
-// because the first proof had gaps. Schmuck and Cristian (1990) show that an adjustment may be spread over
-// time without loss. The start by echoed messages is from Srikanth and Toueg (1987).
+// After a time with more than m faults, only this is promised: if a process sees fewer than n-m clocks near its
+// own, it reports this and joins again. Late or lost messages during a start are such faults, for example if links
+// come up during the start. After such a start, clocks may be further apart than delta, and no process notices.
+// Shown.Checked says whether delta was measured or only assumed.
+//
+// Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization"; Lamport and
+// Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985), algorithm CNV. The conditions are from
+// Rushby and von Henke (1993), because the first proof had gaps. Schmuck and Cristian (1990) show that an
+// adjustment may be spread over time without loss of precision. The start by echoed messages is from Srikanth and
+// Toueg (1987).
 //
 // # Decisions
 //
-// A bound is reported only when it was measured. It does not follow from the start, because no process knows
-// how long a START message took. After a start, a clock counts as synchronized in two cases: all readings lie
-// within delta, including the error that their round trips allow; or enough resynchronizations have passed to
-// bring together all clocks that passed the check of the threshold. Motive: that check alone allows twice the
-// threshold. Five nodes that started on a busy computer were some milliseconds further apart than they
-// reported. Cost: after such a start, clocks count as synchronized one or more periods later. If the errors
-// of readings are near the configured error, this happens after every start.
+// A node reports that clocks are synchronized within delta only when this was measured. The start does not prove
+// it, because no process knows how long a START message took. After a start, a clock counts as synchronized in two
+// cases. First, all readings lie within delta, even with the error that their round trips allow. Second, so many
+// resynchronizations have passed that they have brought the clocks together. Motive: each resynchronization also
+// checks that n-m clocks are within a threshold, but clocks that pass this check may be twice the threshold apart.
+// Before this decision, five nodes that started on a busy computer were some milliseconds further apart than they
+// reported. Cost: after such a start, clocks count as synchronized one or more periods later. If the errors of
+// readings are close to the configured maximum, this happens after every start.
 package convergence
 
 import (

@@ -23,7 +23,7 @@ func (c *Config) numbers() []number {
 		{"eps", "maximum error of a reading of another clock, in `ticks` (0 means 899)", (*int64)(&c.Eps), short},
 		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)",
 			(*int64)(&c.Period), long},
-		{"delta", "maximum difference of correct clocks, in `ticks` (0 means the bound of the theorem)",
+		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound that the theorem guarantees)",
 			(*int64)(&c.Delta), long >> 4},
 		{"late", "maximum lateness of a process, in `ticks` (0 means none)", (*int64)(&c.Late), short},
 		{"rho", "maximum drift of a correct clock, in `parts` per million (0 means 100)", &c.Rho, maxPPM},
@@ -35,9 +35,9 @@ func (c *Config) numbers() []number {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.String("m", "", "`faults` to tolerate (default: as many as the theorem allows)")
-	form := fs.String("form", c.Form.String(), "`terms` of the mean: "+strings.Join(forms[:], "|")+"; a "+
-		"process adjusts its clock by the mean of the differences between clocks, or to the mean of the "+
-		"clock values")
+	form := fs.String("form", c.Form.String(), "which `terms` a process averages: "+strings.Join(forms[:], "|")+
+		"; with \"differences\", it adjusts its clock by the mean of the differences between clocks; "+
+		"with \"values\", it adjusts its clock to the mean of the clock values")
 	begin := fs.String("begin", c.Begin.String(), "`start` of the clocks: "+strings.Join(begins[:], "|")+"; together: "+
 		"all clocks begin at the same time; cold: the clocks may show anything; joining: the other clocks are running; "+
 		"either: cold or joining, whichever works first")

@@ -161,7 +161,7 @@ func (h *history) valid(name func(parley.ID) string) error {
 		}
 		for _, date := range mine.dates {
 			if least <= most && (date < least || date > most) {
-				return fmt.Errorf("%s has the date %d, and correct processes proposed %d to %d", name(mine.at), date, least, most)
+				return fmt.Errorf("%s has the date %d, but correct processes proposed %d to %d", name(mine.at), date, least, most)
 			}
 		}
 	}
@@ -192,8 +192,8 @@ func promises(
 			all = all[i : i+1]
 		}
 		return append(all,
-			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport 1980), and one of m+1 "+
-				"equal answers is correct", lacks),
+			parley.Promised(Agreement, "all decide on one vector of dates (Pease, Shostak, Lamport "+
+				"1980), and of m+1 equal answers at least one comes from a correct process", lacks),
 			parley.Promised(Validity, "at most m of at least 2m+1 dates come from faulty processes: the median lies between "+
 				"dates of correct processes", lacks),
 			parley.Promised(InTime, "n > 3m: at least 2m+1 correct processes take part in the agreement, "+

@@ -1,5 +1,5 @@
-// Package agree is a node's service for two kinds of agreement: on the value of one node, and on the vector
-// of the values of all nodes.
+// Package agree implements a node's service for agreements. There are two kinds: agreement on the value of one
+// node, and agreement on the vector of the values of all nodes.
 package agree
 
 import (

@@ -1,22 +1,23 @@
-// Package api serves a node's clients with gRPC, gRPC-Web, and JSON over HTTP, from the same handlers. The files
-// under parley/v1 define the API and are its reference, including the right that each method needs and the
-// meaning of its errors. Package parleyv1 is generated from them, and package client is for callers in Go.
+// Package api serves a node's clients with gRPC, gRPC-Web, and JSON over HTTP, by the same handlers. The files
+// under parley/v1 define the API and are its reference: they say which right each method needs, and what its errors
+// mean. Package parleyv1 is generated from these files. Package client is for callers in Go.
 //
-// Clients authenticate with certificates of the cluster's authority (see package cert). A certificate also
-// contains the client's rights. All resources that a client can occupy are bounded: see [Limits]. A [Server]
-// also serves monitoring: the node's health, and its metrics for Prometheus.
+// Clients authenticate with certificates of the cluster's authority (see package cert). A certificate also contains
+// the client's rights. Every resource that a client can occupy is limited: see [Limits]. A [Server] also serves the
+// node's health, and its metrics for Prometheus.
 //
 // # Decisions
 //
-// A silent connection is closed to make room for a new one. When the client port is full, it looks at the
-// connections that have sent no request. It takes the address with the most such connections, and closes the
-// oldest of them. Motive: if the port refused new connections, an attacker that holds all places would keep
-// all clients out. Cost: under a flood of connections from its own address, a client that is slow to send a
-// request loses its connection, too.
+// When the port for clients is full, a new connection replaces a silent one. The server considers the connections
+// that have sent no request. Among these, it takes the address with the most connections, and closes the oldest
+// connection from this address. Motive: if the port refused new connections, an attacker that occupies all places
+// would keep all clients out. Cost: if one address opens very many connections, a client at the same address that
+// is slow to send its request loses its connection, too.
 //
-// Clients call nodes with the library Connect. The .proto files are the reference. Every error says whether
-// the request had no effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and curl.
-// Cost: two libraries, and generated code in the repository, which a check keeps up to date.
+// The server and the Go client use the library Connect, and the .proto files are the reference. Every error says
+// whether the request had no effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and
+// curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
+// up to date.
 package api
 
 import (

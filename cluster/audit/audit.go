@@ -1,9 +1,9 @@
-// Package audit judges the run of a cluster by the traces of its nodes: which properties of its protocols held,
-// and which of them were promised under the conditions of the run.
+// Package audit judges a cluster by the traces of its nodes: which properties of its protocols held, and which of
+// these properties were promised under the conditions of the run.
 //
-// Only the records of correct nodes count. The trace of a faulty node is no evidence; the records of the
-// correct nodes that received its messages show what it sent. An incomplete trace is judged as far as it
-// goes, and never reported as complete.
+// Only the traces of correct nodes count as evidence. They also show what faulty nodes sent, because correct nodes
+// record the messages that they receive. If a trace is incomplete, the audit judges the recorded part, and reports
+// that the trace is incomplete.
 package audit
 
 import (

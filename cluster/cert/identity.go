@@ -1,30 +1,30 @@
-// Package cert defines the identities of a cluster, and makes authenticated connections.
+// Package cert defines the identities of the nodes and clients of a cluster, and makes authenticated connections.
 //
-// A cluster has an authority: a key that signs certificates, and a revocation list. A certificate names one
-// process by its single URI name,
+// A cluster has an authority, which consists of a key that signs certificates, and of a revocation list. A
+// certificate identifies one process by a URI name:
 //
 //	parley://CLUSTER/node/NAME
 //	parley://CLUSTER/client/NAME?rights=read,write,admin
 //
-// and nothing else in the certificate identifies the process. A certificate also has host names, but only for
-// programs that check nothing else, such as curl. A node dials and accepts connections, so its certificate
-// has both uses. A client only dials. A client's rights are in the query of its name. None of the three
-// rights includes another.
+// Nothing else in the certificate identifies the process. A certificate also contains host names, but only for
+// programs that do not check the URI name, such as curl. A node's certificate is valid for both ends of a
+// connection, because a node both dials and accepts. A client's certificate is valid only for dialing. A client's
+// rights are in the query of its name. Each right is separate: for example, admin does not include read.
 //
-// A node has a second key, its signer (Ed25519), for signatures of protocols. The signer has no certificate.
-// Its public half is in the configuration of all nodes, and changes only with that configuration.
-// Certificates, in contrast, are short-lived and can be replaced at any time. If one key had both purposes, a
-// proxy that terminates connections could sign for the protocols.
+// A node has a second key, its signer (Ed25519), for the signatures in protocols. The signer has no certificate.
+// Its public key is in the configuration of all nodes, and changes only with that configuration. Certificates, in
+// contrast, are short-lived and can be replaced at any time. If one key had both purposes, a proxy that terminates
+// the node's TLS connections could also sign for the node in protocols.
 //
 // [Trust] holds the authorities that a process accepts, and their revocation lists. It can be replaced while
-// connections are open. Connections whose certificates are then no longer valid are closed (Watch). All
-// checks are made in tls.Config.VerifyConnection, which crypto/tls calls on every connection, including
-// resumed ones; resumption is also disabled. Verification of host names is disabled (InsecureSkipVerify),
-// because a URI name contains none.
+// connections are open: it then closes the connections whose certificates are no longer valid (Watch). All checks
+// are made in tls.Config.VerifyConnection, which crypto/tls calls on every connection. Resumption of sessions is
+// disabled. The verification of host names is disabled, too (InsecureSkipVerify), because a URI name contains no
+// host name.
 //
-// To replace an authority, put the certificates of the old and the new authority into the nodes' ca.pem, one
-// after the other, and both revocation lists into their crl.pem. Then give all nodes new certificates. At
-// last, remove the certificate and the list of the old authority.
+// To replace an authority, take three steps. First, put the certificates of the old and the new authority into the
+// ca.pem of each node, one after the other, and both revocation lists into its crl.pem. Second, give all nodes new
+// certificates. Third, remove the certificate and the revocation list of the old authority.
 package cert
 
 import (

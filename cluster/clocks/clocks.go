@@ -1,5 +1,5 @@
-// Package clocks synchronizes a node's clock with the clocks of its peers. It also measures how late the
-// operating system runs the node.
+// Package clocks implements a node's service for clocks: it synchronizes the node's clock with the clocks of its
+// peers. It also measures how late the operating system runs the node.
 package clocks
 
 import (

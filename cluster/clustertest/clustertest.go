@@ -1,7 +1,7 @@
-// Package clustertest runs a whole cluster within a test, to test applications. The nodes are real, with TLS
-// and timers. The network and the disks are in memory, and time is the virtual time of testing/synctest. A
-// minute of the cluster's time takes much less real time, and the load of the computer does not affect the
-// result.
+// Package clustertest runs a whole cluster within a test, so that you can test an application. The nodes are real,
+// with TLS and timers. But the network and the disks are in memory, and time is the virtual time of
+// testing/synctest. A minute of the cluster's time takes much less real time, and the load of the computer does not
+// affect the result.
 //
 //	func TestShop(t *testing.T) {
 //		clustertest.Run(t, 3, func(c *cluster.Config) {

@@ -1,4 +1,5 @@
-// Package commits is a node's service for transactions: several nodes commit together, or all abort.
+// Package commits implements a node's service for transactions: several nodes all commit a transaction, or all
+// abort it.
 package commits
 
 import (

@@ -1,6 +1,6 @@
-// Package disk abstracts the disk of a node. [System] is the disk of the operating system. For tests,
-// [Memory] keeps files in memory and loses what was not synced in a crash, and [Hooked] fails, fills up or
-// stalls, so that tests reach every state in which a disk can leave a node.
+// Package disk abstracts the disk of a node. [System] is the disk of the operating system. The other disks are for
+// tests: [Memory] keeps files in memory and, in a crash, loses all data that was not synced. [Hooked] fails, is
+// full or stalls when the test demands it.
 package disk
 
 import (

@@ -1,21 +1,21 @@
-// Package groups is a node's service for groups, in which members broadcast. The level of a group says what
-// is promised about its deliveries.
+// Package groups implements a node's service for groups, in which members broadcast. The level of a group
+// determines what is promised about its deliveries, such as total order.
 //
 // # Decisions
 //
-// Payloads travel in batches. A node has four batches in flight in a group. In a Byzantine order it has more,
-// if the batches are well filled. Payloads submitted meanwhile gather in the next batch. Motive: a single
-// payload is sent at once, and many payloads share the cost of a message. Cost: a position is the number of a
-// batch and an index in the batch, and a group's machine counts batches, not payloads.
+// Payloads are sent in batches. In each group, a node has at most four batches in flight (in a Byzantine order
+// more, if the batches are well filled). Meanwhile the node collects further payloads in the next batch. Motive: a
+// single payload is sent at once, and many payloads share the cost of a message. Cost: a position consists of the
+// number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
 //
-// A subscription is a cursor into the delivery history; it has no buffer of its own. A group retains its
-// latest batches whether or not a subscriber reads them. If a batch is dropped before a subscription has read
-// it, the subscription fails. Motive: a slow reader costs nothing, and resuming is the same as reading. Cost:
-// memory for deliveries that may never be read.
+// A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its
+// latest batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read
+// it, the subscription fails. Motive: a slow reader costs nothing, and to resume is the same as to read. Cost: the
+// group may use memory for deliveries that no subscriber reads.
 //
-// If a caller waits for a batch, the batch carries a tag after its payloads. Motive: the order of deliveries
-// does not identify a batch, because levels mix, and batches of an earlier incarnation may arrive, too. Cost:
-// 13 bytes for each batch with a tag.
+// If a caller waits for the delivery of a batch, the batch carries a tag after its payloads. By the tag, the node
+// recognizes the batch when it is delivered. Motive: the order of deliveries does not identify a batch, because a
+// group may mix levels, and because batches of an earlier incarnation may arrive, too. Cost: a tag takes 13 bytes.
 package groups
 
 import (

@@ -1,29 +1,29 @@
-// Package harness runs any protocol once between real processes on one computer, to observe it. The processes
-// have their own certificates, are connected by mutual TLS, and record their events.
+// Package harness runs any protocol once between real processes on one computer, to observe the protocol. Each
+// process has its own certificate, communicates by mutual TLS, and records its events.
 //
-// A [Run] starts the processes, sends each its [Spec], starts all machines at one time, kills and pauses
-// processes at given times, waits until nothing is due any more, and merges the recorded events into one
-// trace. [Serve] runs such a process. Run and process exchange lines of JSON, on the standard input and
-// output of the process. The process ends when its input ends, so it does not outlive the program that
+// A [Run] starts the processes, sends each process its [Spec], and starts all machines at one time. It kills and
+// pauses processes at given times, and waits until nothing more is due. Then it merges the recorded events into one
+// trace. [Serve] is the code of such a process. The run and the processes exchange lines of JSON on the standard
+// input and output of the processes. A process ends when its input ends, so it does not outlive the program that
 // started it.
 //
-// To crash a process, a run kills it, or the process ends itself between two effects of a step: it carries
-// out the effects up to that place, and ends. The processes also simulate lost, doubled and late messages
-// ([sim.Weather]). An entry of a trace about a received message names the number of that message
+// There are two ways to crash a process. A run kills the process, or the process ends itself between two effects of
+// a step: it carries out only the effects before this place. The processes also simulate lost, doubled and late
+// messages ([sim.Weather]). Each message has a number, and the trace entry of a received message names this number
 // ([trace.Sending]).
 //
-// Machines count time in ticks, as in simulated runs. A run of this package chooses the length of a tick, and
-// the clocks of all processes show 0 at the same time.
+// Machines count time in ticks, as in simulated runs. The run chooses how long a tick lasts. The clocks of all
+// processes show 0 at the same time.
 //
 // # Decisions
 //
-// The processes of a run inject its faults themselves. A sender decides which messages are lost, doubled or
-// late. A late message waits at its receiver, and arrives even if its sender crashes. The host of the machine
-// makes a crash between two effects (host.Options.Crash): the effects before the crash are carried out and
-// durable, and the process ends. Messages carry a number, so that traces connect each receipt with its
-// message. Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs
-// every message is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a
-// given time is a kill from outside.
+// The processes of a run inject its faults themselves. A sender decides which messages are lost, doubled or late. A
+// late message waits at its receiver, and arrives even if its sender crashes. The host of the machine makes a crash
+// between two effects (host.Options.Crash): the effects before the crash are carried out and durable, and then the
+// process ends. Messages carry a number, so that a trace connects each receipt with the sending of the message.
+// Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs every message
+// is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a given time is a
+// kill from outside.
 package harness
 
 import (

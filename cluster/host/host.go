@@ -1,32 +1,33 @@
-// Package host runs machines between real processes, as the simulator runs them in a simulated run. A
-// [Process] is one machine of a node. It has a channel of its own on the links, which leads to the same
-// machine at each peer.
+// Package host runs the machines of protocols in real processes, as package sim runs them in a simulation. A
+// [Process] is one machine of a node. It has its own channel on the links: on this channel it exchanges messages
+// with the same machine at each peer.
 //
-// A process takes one step at a time, in the goroutine that brings the input: a reader of a connection, a
-// timer, or a caller. Only if steps of a machine may take long (Options.Long), a separate goroutine takes the
-// messages from the link and runs the steps. Messages sent by a step go into the buffers of the links. The
-// host flushes the buffers at the end of the burst of messages that caused the step.
+// A Process takes one step at a time. The step runs in the goroutine that brings the input: a reader of a
+// connection, a timer, or a caller. If the steps of a machine may take long (Options.Long), a separate goroutine
+// takes the messages from the link and runs the steps. The messages that a step sends go into the buffers of the
+// links. A reader may bring several messages in a burst, and the host flushes the buffers at the end of the burst.
 //
-// An effect of a step leaves the node only when all log records of this step and of the machine's earlier
-// steps are on the disk.
+// An effect of a step leaves the node only when all log records of this step, and of earlier steps of the same
+// machine, are on the disk.
 //
 // # Decisions
 //
-// The clock of machines counts suspension. A process that wakes from a suspension is late, and abstains.
-// Motive: an ordinary monotonic clock stops while the computer is suspended, so that the process would not
-// notice the deadlines that it missed. Cost: on a system without a clock that counts suspensions, only the
-// lateness of timers reveals a suspension.
+// The clock that machines see also advances while the computer is suspended. So after a suspension, a process is
+// late and abstains from the rounds that it missed. Motive: an ordinary monotonic clock stops during a suspension,
+// so the process would not notice that it missed deadlines. Cost: some systems have no clock that advances during
+// suspensions. There, only late timers reveal a suspension.
 //
-// The host cannot read two clocks at the same instant. So it reads one clock between two readings of the
-// other, which bounds their difference from both sides. Only a difference beyond both bounds is a suspension.
-// Motive: otherwise a process would abstain from rounds because its computer was busy between two readings.
-// Cost: right after a busy moment a suspension is measured too short, until the next comparison.
+// To detect a suspension, the host compares two clocks: only one of them advances during suspensions. It cannot
+// read both at the same instant, so it reads one clock between two readings of the other. This gives a lower and an
+// upper bound of their difference. The host assumes a suspension only if the difference has certainly grown.
+// Motive: otherwise a process that was merely busy between two readings would abstain from rounds. Cost: right
+// after a busy moment, the host measures a suspension too short, until it compares the clocks again.
 //
-// On Linux alarms use a timer descriptor (timerfd). A node sets the descriptor to its next timer, and the
-// descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole
-// milliseconds, and if rounds are 5 ms, a timer that is 1 ms late makes a node abstain (go test
-// ./cluster/host -run '^$' -bench Alarm measures the lateness). Cost: a descriptor, and some system calls
-// whenever the next timer changes; on other systems timers can be 1 ms late.
+// On Linux, alarms use a timer descriptor (timerfd). A node sets the descriptor to the time of its next timer, and
+// the descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole milliseconds,
+// so a timer may be 1 ms late. If rounds last only 5 ms, this makes a node abstain. To measure the lateness, run:
+// go test ./cluster/host -run '^$' -bench Alarm. Cost: a descriptor, and some system calls whenever the next timer
+// changes. On other systems timers can be 1 ms late.
 package host
 
 import (

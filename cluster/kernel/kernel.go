@@ -1,6 +1,6 @@
-// Package kernel is the part of a node that a service uses: the identities of the node and its peers, the
-// host that runs the service's machine, the durable state, and whether the node accepts requests now. A
-// service does not know the other services, so you can read and test it without them.
+// Package kernel is the part of a node that its services use. A kernel holds the identities of the node and its
+// peers, the host that runs a service's machine, and the durable state. It also says whether the node accepts
+// requests now. A service does not know the other services, so you can read and test it without them.
 package kernel
 
 import (

@@ -1,41 +1,42 @@
-// Package link carries frames between the nodes of a cluster. It knows bytes and IDs, but no machines.
+// Package link carries frames between the nodes of a cluster. A frame is a message as bytes. This package knows the
+// IDs of nodes, but no machines.
 //
-// There are three forms. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in
-// order, or the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet,
-// for loopback or a trusted network. [Calls] makes remote procedure calls, each with all queued frames. It
-// has the promises of a mesh, for a network that lets only HTTP/2 through.
+// There are three forms of links. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in
+// order, or the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet, for
+// loopback or a trusted network. [Calls] makes remote procedure calls; each call carries all queued frames. Calls
+// have the same promises as a mesh, and are for networks that let only HTTP/2 through.
 //
 // # The path of a frame
 //
-// Send copies a frame into a block of the peer's queue, and Flush writes the queue. One goroutine writes at a
-// time. If other goroutines call Flush meanwhile, this goroutine also writes their frames. So under load many
-// frames share TLS records and system calls, and without load a frame does not wait. No goroutine waits for a
-// peer to read. Beneath crypto/tls is a connection that writes as much as the socket accepts and keeps the
-// rest (at most about a block). While it keeps a rest, all other goroutines only queue frames, and one
-// goroutine of the connection writes. So two nodes cannot block each other even if their readers both write.
+// Send copies a frame into the queue for the peer, and Flush writes the queue. One goroutine writes at a time. If
+// other goroutines call Flush meanwhile, this goroutine also writes their frames. So under load many frames share
+// TLS records and system calls, and without load a frame does not wait.
 //
-// The goroutine that reads a connection calls the Handler for each frame, and calls Burst before it reads
+// No goroutine waits until a peer reads. The connection beneath crypto/tls writes as much as the socket accepts,
+// and keeps the rest (at most about one block). While it keeps a rest, a goroutine of the connection writes, and
+// all other goroutines only queue frames. Without this, two nodes could block each other: if the reader of each
+// node waited until the other node reads, neither would read.
+//
+// The goroutine that reads a connection calls Handler.Frame for each frame. It calls Handler.Burst before it reads
 // from the socket again. So the answers to all frames of one read are sent together.
 //
 // # What peers may do
 //
-// A peer is unauthenticated until its certificate and its hello have been checked, and untrusted afterwards.
-// All memory that a peer can occupy is bounded. Connections without a hello are limited by number and by rate
-// for each address. The length of a frame is limited by Limits.Frame, and memory is allocated only as its
-// bytes arrive. The frames that wait for a peer to read are limited by class. Every refusal has a [Reason],
-// is counted, and is logged at most once a minute for each peer.
+// A peer is unauthenticated until its certificate and its hello (the first message on a connection) have been
+// checked. After that it is authenticated, but not trusted, because it may be faulty. All memory that a peer can
+// occupy is bounded. Connections without a hello are limited by number and by rate for each address. Limits.Frame
+// limits the length of a frame, and memory is allocated only as its bytes arrive. Frames that wait until a peer
+// reads them are limited separately for urgent and other frames ([Class]). Every refusal has a [Reason], is
+// counted, and is logged at most once a minute for each peer.
 //
 // # Decisions
 //
-// The link has three forms with one interface, link.Transport. cluster.Links and the configuration's key
-// links choose the form. Streams (link.Mesh, the default) are one TLS connection for each pair: frames arrive
-// once and in order, or the connection goes down. Datagrams (link.Datagrams) are a UDP packet for each frame,
-// unauthenticated and lossy, for loopback or a private network, and for machines that tolerate loss. Calls
-// (link.Calls) are unary Connect calls over HTTP/2 with the same certificates. Each call carries the frames
-// queued meanwhile. They are for networks that let only HTTP/2 through. Motive: the lecture lists the three
-// forms, and they show which promises of its link a machine needs. Cost: a call takes many times the round
-// trip of a stream, and calls have a fraction of a stream's rate. The command go test ./cluster/link -run
-// '^$' -bench Form compares the three.
+// There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key
+// links of the configuration file, chooses the form. All forms and their promises are described above; only
+// datagrams are unauthenticated and lossy, for machines that tolerate loss. Motive: the lecture
+// (docs/explanation/sources.md) lists the three forms, and they show which promises of its links a machine needs.
+// Cost: a call takes many times as long as a round trip on a stream, and calls carry only a fraction of the frames
+// per second. To compare the three forms, run: go test ./cluster/link -run '^$' -bench Form.
 package link
 
 import (

@@ -1,4 +1,5 @@
-// Package measure holds a node's measurements of itself and its peers, and recommends the length of a round.
+// Package measure holds a node's measurements of delays and lateness, of itself and its peers, and recommends the
+// length of a round.
 package measure
 
 import (

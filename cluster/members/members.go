@@ -1,4 +1,5 @@
-// Package members tracks the views of a node's machines and the expelled members.
+// Package members tracks who takes part in a cluster: the views (current members) of a node's machines, and the
+// members that were expelled.
 package members
 
 import (

@@ -1,5 +1,5 @@
-// Package nodefile reads the configuration of a node from a YAML file, strictly. If a key is unknown,
-// missing, or duplicate, or a value makes no sense, it returns an [Error] with the line.
+// Package nodefile reads the configuration of a node from a YAML file, strictly. If a key is unknown, missing, or
+// duplicate, or if a value is not allowed, the package returns an [Error] with the line.
 package nodefile
 
 import (

@@ -1,5 +1,5 @@
-// Package tables is a node's service for tables. It holds the node's replicas of replicated state machines,
-// and the sessions of clients.
+// Package tables implements a node's service for tables. A table is a replicated state machine. The service holds
+// the node's replica of each table, and the sessions of clients.
 package tables
 
 import (

@@ -1,4 +1,4 @@
-// Package traces writes the traces of a node's machines, and keeps their last events.
+// Package traces writes the traces of a node's machines to files, and keeps their latest events in memory.
 package traces
 
 import (

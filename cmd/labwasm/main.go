@@ -1,8 +1,9 @@
 //go:build js && wasm
 
-// Command labwasm is the engine of the lab in a worker of the browser. It gives the worker two functions.
-// parleyAsk(id, question) answers by messages {id, progress} and one message {id, answer}; the question, the reports of
-// progress, and the answer are texts in JSON. parleyStop(id) ends an answer early.
+// Command labwasm is the engine of the lab (the web page of "parley lab"), compiled to WebAssembly. It runs in a
+// worker of the browser, and gives the worker two functions. parleyAsk(id, question) answers a question: it sends
+// messages {id, progress}, and at the end one message {id, answer}. The question, the progress, and the answer are
+// JSON texts. parleyStop(id) ends an answer early.
 package main
 
 import (
@@ -30,9 +31,8 @@ func main() {
 		asked.Go(func() {
 			defer delete(stops, id)
 			defer stop()
-			post(id, "answer", answers.Answer(ctx, question, func(progress []byte) {
+			post(id, "answer", answers.Answer(&yielding{Context: ctx}, question, func(progress []byte) {
 				post(id, "progress", progress)
-				time.Sleep(1) // the browser runs parleyAsk and parleyStop meanwhile
 			}))
 		})
 		return nil
@@ -45,6 +45,23 @@ func main() {
 	}))
 	<-make(chan struct{}) // the worker ends the program
 	asked.Wait()
+}
+
+// yielding is a context whose user lets the rest of the program run now and then, and the browser call parleyAsk and
+// parleyStop: the program has one thread, and a search asks its context all the time, but waits for nothing.
+type yielding struct {
+	context.Context
+	asked int
+	last  time.Time
+}
+
+// Err is the method of a context.
+func (y *yielding) Err() error {
+	if y.asked++; y.asked%64 == 0 && time.Since(y.last) > 50*time.Millisecond {
+		time.Sleep(1)
+		y.last = time.Now()
+	}
+	return y.Context.Err()
 }
 
 func post(id int, key string, text []byte) {

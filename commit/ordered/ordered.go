@@ -1,28 +1,26 @@
-// Package ordered decides any number of transactions side by side, by votes that are broadcast in a total
-// order that tolerates liars.
+// Package ordered decides transactions by votes that are broadcast in a total order. The order tolerates liars. Any
+// number of transactions run side by side.
 //
-// Each transaction solves atomic commitment (package problem) among the correct processes: all that take part
-// commit it, or all abort it. The model and the bound come from the order beneath, such as package
-// broadcast/byzantine: of n > 3m processes, m may lie.
+// Each transaction solves atomic commitment (package problem) among the correct participants: all of them commit
+// the transaction, or all abort it. The broadcast beneath, such as package broadcast/byzantine, determines the
+// model and the bound: of n > 3m processes, m may lie.
 //
 // The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes
-// deliver the same votes in the same order, and compute the outcome from them. A transaction commits as soon
-// as all votes are yes. It aborts with the first no, or when more than m processes have broadcast that they
-// have waited too long. Requests and deliveries are the same as in package commit/service.
+// deliver the same votes in the same order, and compute the outcome from them. A transaction commits as soon as all
+// votes are yes. It aborts at the first no. It also aborts when more than m processes have broadcast that they have
+// waited too long. Requests and deliveries are the same as in package commit/service.
 //
-// A process makes its yes durable before it broadcasts it. A process that restarts receives nothing more from
-// the order. It reads its yes votes from the log, asks all others for the outcomes, and accepts an outcome
-// that more than m of them report. It asks in the same way if it does not learn an outcome from the order in
-// time.
+// A process makes its yes durable before it broadcasts it. A process that restarts receives nothing more from the
+// order. It reads its yes votes from its log, and asks all others for the outcomes. It accepts an outcome that more
+// than m of them report. If a process does not learn an outcome from the order in time, it asks in the same way.
 //
-// Why it works: a correct process handles a delivery depending on earlier deliveries only, so all correct
-// processes find the same outcome. Among m+1 processes that report an outcome, or that have waited too long,
-// one is correct. A yes counts only for the process that broadcast it, because in the order no liar can
-// broadcast in another's name. The only harm that a liar can do is to abort a transaction in which it takes
-// part.
+// Why it works: all correct processes find the same outcome, because they compute it only from deliveries, in the
+// same order. Among the m+1 processes that report an outcome, or that have waited too long, at least one is
+// correct. A yes counts only for the process that broadcast it, because no liar can broadcast in another's name. A
+// liar can do only one kind of harm: it can abort a transaction in which it takes part.
 //
-// Source: Lamport, Using Time Instead of Timeout (1984), for a state machine on an order that tolerates
-// liars; the lecture, remarks on atomic commitment, for votes in such an order.
+// Source: a state machine on an order that tolerates liars is from Lamport, Using Time Instead of Timeout (1984).
+// Votes in such an order are from the lecture (docs/explanation/sources.md), remarks on atomic commitment.
 package ordered
 
 import (

@@ -57,9 +57,9 @@ func (t towerConfig) protocol() parley.Protocol {
 func flags(fs *flag.FlagSet, t *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.BoolVar(&t.given, "given", t.given, "let the first process order all messages, to explore only the "+
-		"transactions; without --given, --values='pay yyny' begins a transaction with the name pay, in "+
-		"which the third process votes no")
+	fs.BoolVar(&t.given, "given", t.given, "let the first process order all messages, to explore only "+
+		"the transactions; with or without this flag, set --values to the name of the transaction and "+
+		"the votes of all processes, as in 'pay yyny'")
 	return func(t *towerConfig, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)
@@ -137,14 +137,15 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	}
 	say := parley.Promised
 	return []parley.Promise{
-		say(problem.Atomicity, "all find the outcome in the same order, and of m+1 that report it one is correct", safe),
+		say(problem.Atomicity, "all processes find the outcome in the same order, and of m+1 processes "+
+			"that report it at least one is correct", safe),
 		say(problem.Validity, "a yes counts only for the process that broadcast it", safe),
 		say(problem.NonTriviality, "all votes arrive before any process has waited too long", trivial),
 		say(problem.Stability, "the order ends each transaction once, and only processes that do not "+
 			"know its outcome ask others", safe),
 		say(problem.Termination, "m+1 correct processes report that they have waited too long, and report outcomes", live),
-		say(problem.NonBlocking, "no process waits for a single other one", ""),
-		say(service.Names, "all know the same transaction by a name", safe),
+		say(problem.NonBlocking, "no process waits for a particular other process", ""),
+		say(service.Names, "all processes know the same transaction under a name", safe),
 		say(service.Answers, "every broadcast is delivered, and every transaction ends", answered),
 	}
 }

@@ -1,20 +1,21 @@
-// Package problem states atomic commitment: processes that have each done a part of one transaction vote on
-// it, and all of them commit it or all abort it. Other packages have the protocols; this package says what a
-// solution must do.
+// Package problem states the properties of atomic commitment: several processes have each done a part of one
+// transaction. They vote on the transaction, and all of them commit it or all abort it. Other packages have the
+// protocols.
 //
-// A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final;
-// further ones are not needed. A process announces the outcome by delivering a message of kind Decide with
-// Body "commit" or "abort", where Origin is the process that began the transaction. A process that restarts
-// delivers the outcome again if it does not know whether it had delivered it. So the layer above must treat a
-// second "commit" as a repetition. A process indicates [Blocked] if it has voted yes, knows no outcome, and
-// learns none from the processes that it reaches. It keeps asking, and may still decide.
+// A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final. A process
+// announces the outcome by delivering a message of kind Decide with Body "commit" or "abort". Origin is the process
+// that began the transaction. After a restart, a process delivers the outcome again if it does not know whether it
+// had delivered it before. So the layer above must treat a second "commit" as a repetition.
+//
+// A process indicates [Blocked] if it has voted yes, knows no outcome, and learns none from the processes that it
+// can reach. It continues to ask, and may still decide.
 //
 // A yes is a promise: a process that has voted yes can no longer decide alone. A process that has not voted
 // yes may abort at any time.
 //
 // The five properties are AC1 to AC5 of Bernstein, Hadzilacos and Goodman, Concurrency Control and Recovery in
-// Database Systems (1987), section 7.3. As there, they are uniform: the decision of a process counts even if
-// it crashes later.
+// Database Systems (1987), section 7.3. As in the book, they are uniform: the decision of a process counts even if
+// the process crashes later.
 package problem
 
 import (

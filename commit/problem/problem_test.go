@@ -133,9 +133,9 @@ func TestVoters(t *testing.T) {
 func TestWords(t *testing.T) {
 	for run, want := range map[string]string{
 		"0y 1y 2y 0c 2a": "process 0 committed and process 2 aborted",
-		"0y 1n 2y 0c":    "process 0 committed, and process 1 voted no",
-		"0y 1y 0c":       "process 0 committed, and process 2 did not vote",
-		"0y 1y 0c 2y":    "process 0 committed, and process 2 had not voted yet",
+		"0y 1n 2y 0c":    "process 0 committed, but process 1 voted no",
+		"0y 1y 0c":       "process 0 committed, but process 2 did not vote",
+		"0y 1y 0c 2y":    "process 0 committed, but process 2 had not voted yet",
 		"0n 0a 0a":       "process 0 decided twice",
 		"0n 0a 0r 0c":    "process 0 decided abort and then commit",
 		"0y end":         "process 0 did not decide",

@@ -151,7 +151,7 @@ func (v electorate) validity(h *parley.History) error {
 				did = "had not voted yet"
 			}
 			if did != "" {
-				err = fmt.Errorf("%s committed, and %s %s", h.Name(d.At), h.Name(id), did)
+				err = fmt.Errorf("%s committed, but %s %s", h.Name(d.At), h.Name(id), did)
 			}
 		}
 		if err != nil {

@@ -146,7 +146,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		ends = "messages were lost, so no ballot is certain to succeed in a known time"
 	case a.Processes.Paused || a.Network.Late:
-		ends = "a process or a message was slow, and ballots may have got in each other's way for as long"
+		ends = "a process or a message was slow, so ballots may have interrupted each other"
 	}
 	alone := ends
 	if alone == "" && a.Processes.Restarted {
@@ -158,7 +158,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
-		parley.Promised(problem.Validity, "only a process that has received a yes from all proposes to commit", disk),
+		parley.Promised(problem.Validity, "only a process that has received a yes from all processes "+
+			"proposes to commit", disk),
 		parley.Promised(problem.NonTriviality, "the first ballot receives every vote in time", failed),
 		parley.Promised(problem.Stability, "there is one decision, which is logged", disk),
 		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),

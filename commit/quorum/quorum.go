@@ -1,27 +1,28 @@
-// Package quorum is commit by majorities: atomic commitment that survives a network partition. The side with
-// more than half of the processes continues; the other side waits.
+// Package quorum implements commit by majorities: atomic commitment that survives a network partition. The side
+// with more than half of the processes continues, and the other side waits.
 //
-// The problem is atomic commitment (package problem). Every process votes. Process 0 asks for the votes; if
-// it does not, others take over.
+// The problem is atomic commitment (package problem). Every process votes. Process 0 asks for the votes; if it does
+// not, others take over its role.
 //
-// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out
-// of order, and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit
-// validity and stability hold in every run, and are uniform. All processes decide once a majority is up and
-// connected, and no rival ballot interferes for the duration of one ballot. A process that cannot reach a
-// majority is blocked, and indicates that. If nothing fails, n processes send 5(n-1) messages, as in
-// three-phase commit.
+// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out of
+// order, and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit validity and
+// stability hold in every run, and are uniform. All processes decide once a majority is up and connected, and no
+// other ballot interferes for the duration of one ballot. A process that cannot reach a majority is blocked, and
+// indicates that. If nothing fails, n processes send 5(n-1) messages, as many as in three-phase commit.
 //
-// The outcome is the decision of one ballot instance (package ballot). PREPARE asks for the votes, and the
-// report in each promise is the vote. The owner of a ballot waits for the votes of all, but only for a
-// limited time. After that a majority suffices. If all processes have voted yes, the owner proposes to
-// commit, and otherwise to abort.
+// The outcome is the decision of one instance of package ballot. The message PREPARE of the ballot asks for the
+// votes. Each process answers it with a promise, and the report in the promise is its vote. The owner of the ballot
+// (the process that started it) waits for the votes of all processes, but only for a limited time. After that the
+// votes of a majority suffice. If the owner has a yes from every process, it proposes to commit, and otherwise to
+// abort.
 //
-// Why it works: there is one decision, however many processes ask for it, so no two can differ. A process
-// proposes commit only if it has a yes of all. No process decides alone, not even to abort. So an uncertain
-// process needs to know only what a majority accepted, and not what the coordinator intended.
+// Why it works: there is only one decision, however many processes start ballots, so no two processes decide
+// differently. A process proposes to commit only if all have voted yes. No process decides alone, not even to
+// abort. So a process in doubt needs to know only what a majority accepted, and not what the coordinator intended.
 //
-// Source: the idea of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest form: one
-// instance instead of one for each vote. It takes one message delay more than their form.
+// Source: the idea of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest form. They use
+// one ballot instance for each vote; this package uses one instance for the transaction. This takes one message
+// delay more.
 package quorum
 
 import (

@@ -1,22 +1,25 @@
 // Package service runs the transactions of a system: any number of them side by side, each with its own name,
 // coordinator and participants.
 //
-// Each transaction solves atomic commitment (package problem): all its participants commit it, or all abort
-// it. Package twophase or quorum decides it. Both have the same model: processes crash and restart with their
-// logs, and messages may be late or lost. Links must keep the order of messages and duplicate none, because a
-// process that restarts has forgotten most transactions on which it voted no.
+// Each transaction solves atomic commitment (package problem): all its participants commit it, or all abort it.
+// Package twophase or package quorum decides it. Both have the same model: processes crash and restart with their
+// logs, and messages may be late or lost. In addition, links must keep the order of messages and duplicate none,
+// because a process that restarts has forgotten most transactions on which it voted no.
 //
-// A process has one machine, which has an inner machine of twophase or quorum for each transaction. The
-// processes of the inner machine are the members of the transaction, the coordinator first. The coordinator
-// sends the members the spec of a transaction before any other message about it, and no process forgets a
-// transaction before it has carried out the outcome.
+// A process has one machine, which contains an inner machine of twophase or quorum for each transaction. The
+// members of a transaction are its coordinator and its participants. They are the processes of the inner machine,
+// the coordinator first. The coordinator sends the members the description (spec) of a transaction before any other
+// message about it. No process forgets a transaction before it has carried out the outcome.
 //
-// A path identifies a transaction: its number at the coordinator, unique across all incarnations of that
-// process, and the coordinator in the last eight bits. At the coordinator a transaction is over when it is
-// aborted, or when all members have carried it out. The coordinator then forgets it, except for the most
-// recent ones. When the coordinator is asked about a transaction of its own that it does not know, it answers
-// that the transaction was aborted. That is the presumption of package twophase. It holds for package quorum
-// for the same reason. The members forget a transaction when the coordinator announces that it is over.
+// A path identifies a transaction. It consists of a number and, in the last eight bits, the coordinator. The
+// coordinator uses each number only once, even in different incarnations. At the coordinator a transaction is over
+// when it is aborted, or when all members have carried it out. Then the coordinator announces that, and the members
+// forget the transaction. The coordinator forgets it, too, except for the most recent transactions.
+//
+// A member may ask the coordinator about a transaction that the coordinator does not know. The coordinator then
+// answers that the transaction was aborted (presumed abort, as in package twophase). This answer is correct with
+// package quorum, too: a coordinator forgets a committed transaction only after all members have carried it out,
+// and then no member asks.
 package service
 
 import (

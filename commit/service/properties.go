@@ -234,7 +234,7 @@ func (j Judging) names(h *parley.History) error {
 			err = j.repeated(h, &d, first, here.name)
 		case d.Msg.Kind == Refused:
 			if has && d.Msg.Seq == NameTaken && refusesOwn(h, &d, had.votes) {
-				err = fmt.Errorf("%s does not begin %s again, as if that were another transaction", h.Name(d.At), name)
+				err = fmt.Errorf("%s refuses %s, which it has begun itself, as another transaction", h.Name(d.At), name)
 			}
 		case has && !same:
 			err = fmt.Errorf("%s has two transactions called %s", h.Name(d.At), name)
@@ -248,7 +248,7 @@ func (j Judging) names(h *parley.History) error {
 		default:
 			all[here] = nameHolder{path: d.Msg.Value, order: d.Order, committed: same && had.committed, votes: rest}
 			if was, known := does[d.Msg.Value]; known && was != rest && !j.ByName {
-				err = fmt.Errorf("%s votes on %s, another transaction than what others have in its place", h.Name(d.At), name)
+				err = fmt.Errorf("%s votes on %s, but other processes have another transaction in its place", h.Name(d.At), name)
 			}
 			does[d.Msg.Value] = rest
 		}
@@ -295,12 +295,12 @@ func (j Judging) repeated(h *parley.History, d *parley.ExternalEvent, outcome, n
 			continue
 		}
 		if t.votes != votes && t.votes != "" {
-			return fmt.Errorf("%s asked for %s %s, and receives the outcome of %s", h.Name(d.At),
+			return fmt.Errorf("%s asked for %s %s, but receives the outcome of %s", h.Name(d.At),
 				parley.Printable([]byte(name)), votes, t.votes)
 		}
 		for _, e := range t.history.Deliveries {
 			if string(e.Msg.Body) != outcome && e.Order < d.Order {
-				return fmt.Errorf("%s receives %s for %s, and %s decided %s", h.Name(d.At), outcome,
+				return fmt.Errorf("%s receives %s for %s, but %s decided %s", h.Name(d.At), outcome,
 					parley.Printable([]byte(name)), h.Name(e.At), e.Msg.Body)
 			}
 		}

@@ -50,12 +50,12 @@ type towerConfig struct {
 // flags declares the flags of the protocol.
 func flags(fs *flag.FlagSet, m *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&m.N, "n", m.N, "number of `processes`")
-	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the members instead of "+
-		"two-phase commit")
+	fs.BoolVar(&m.Majority, "majority", m.Majority, "decide by majorities of the participants instead "+
+		"of two-phase commit")
 	check := problem.DeltaFlag(fs, &m.Delta)
 	list := fs.String("coordinators", "", "`processes` that begin transactions, as in P1,P2 (default: the "+
-		"first process); --values='pay yyn' begins a transaction with the name pay, in which the third "+
-		"process votes no")
+		"first process); set --values to the name of the transaction and the votes of all processes, as "+
+		"in 'pay yyn'")
 	return func(m *towerConfig, naming parley.Naming) error {
 		m.Votes = 0 // derived from delta
 		if *list != "" {

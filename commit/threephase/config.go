@@ -122,7 +122,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		crashed = "a process crashed"
 	}
 	if mistaken == "" && a.Faulty > 0 && a.Processes.Restarted {
-		gone = "if all have crashed at some time, the processes that restarted wait for the others"
+		gone = "if all processes have crashed at some time, the restarted processes wait for the others"
 	}
 	return []parley.Promise{
 		parley.Promised(problem.Atomicity, "no process commits while a process that is up is uncertain, "+
@@ -130,7 +130,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
 		parley.Promised(problem.NonTriviality, "every vote and every acknowledgement arrives in time", crashed),
 		parley.Promised(problem.Stability, "a decision is logged, or follows from an empty log", mistaken),
-		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and the others ask it", gone),
+		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and "+
+			"restarted processes ask it for the decision", gone),
 		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
 	}
 }
@@ -146,9 +147,9 @@ func mistakes(a parley.RunConditions) string {
 	case a.Network.Late || a.Processes.Paused:
 		return "a message or a process was slow: a process that does not answer in time is suspected"
 	case a.Processes.Suspected:
-		return "a process was suspected that had not crashed"
+		return "a process was suspected although it had not crashed"
 	case a.Processes.LostDisk:
-		return "a process forgot what it had logged: it counts as Byzantine"
+		return "a process lost its log, so it counts as Byzantine"
 	}
 	return ""
 }

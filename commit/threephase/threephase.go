@@ -1,31 +1,33 @@
-// Package threephase is three-phase commit with its termination protocol: atomic commitment that no crash can
-// block, in a system in which a crash can be distinguished from a slow message.
+// Package threephase implements three-phase commit with its termination protocol. No crash can block this atomic
+// commitment, in a system in which processes can distinguish a crash from a slow message.
 //
-// The problem is atomic commitment (package problem). Process 0 coordinates, and votes by beginning; the
-// others are its participants.
+// The problem is atomic commitment (package problem). Process 0 is the coordinator: it begins the transaction,
+// which also counts as its yes. The others are its participants.
 //
-// The model: processes crash, and those that restart find their log intact. Every message arrives within
-// Delta, so a process that does not answer in time has crashed: the timeouts of this package are an accurate
-// detector, and it also accepts suspicions from a layer beneath. In that model no process that is up waits
-// for a process that is down, however many crash. A process that restarts asks the others, and decides when
-// it gets an answer. If all have crashed and none knows the outcome, they decide when all of them have
-// restarted. n processes send 5(n-1) messages if nothing fails.
+// The model: processes crash, and processes that restart find their log intact. Every message arrives within Delta.
+// So a process that does not answer in time has crashed, and the timeouts of this package are an accurate detector.
+// The package also accepts suspicions from a layer beneath. In that model no process that is up waits for a process
+// that is down, however many processes crash. A process that restarts asks the others, and decides when it gets an
+// answer. If all have crashed and none knows the outcome, they decide when all of them have restarted. If nothing
+// fails, n processes send 5(n-1) messages.
 //
-// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a live
-// process is suspected. Two groups that take each other for crashed may decide differently: one group commits
-// because one of its processes knows that all voted yes, and the other group aborts because none of its
+// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a live process
+// is suspected. Then two groups may each assume that the other has crashed, and decide differently. One group
+// commits because one of its processes knows that all voted yes. The other group aborts because none of its
 // processes knows that. Use package quorum for such networks.
 //
-// Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have
-// voted yes, and it commits when all processes that are up have acknowledged PRECOMMIT. So no process commits
-// while a process that is up is uncertain, and no process aborts after a process that is up is precommitted.
-// When the coordinator crashes, the others elect the lowest process that is up. This process asks for the
-// states of the others. If all are uncertain, no process, up or down, has committed, and the elected process
-// aborts. If one is precommitted, no process has aborted. Then the elected process brings the others to that
-// state as well, and commits. A process that restarts has missed some of these messages, and takes no part.
+// Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have voted
+// yes. It commits when all processes that are up have acknowledged PRECOMMIT. So no process commits while a process
+// that is up is uncertain (has voted yes and received no PRECOMMIT). And no process aborts after a process that is
+// up is precommitted (has received PRECOMMIT).
 //
-// Source: Skeen (1981), "Nonblocking commit protocols"; Bernstein, Hadzilacos and Goodman (1987), section 7.5,
-// with its election and its total failure.
+// When the coordinator crashes, the others elect the lowest process that is up. This process asks for the states of
+// the others. If all are uncertain, no process, up or down, has committed, and the elected process aborts. If a
+// process is precommitted, no process has aborted. Then the elected process sends PRECOMMIT to the others, and
+// commits. A process that restarts has missed some of these messages, so it takes no part in this protocol.
+//
+// Source: Skeen (1981), "Nonblocking commit protocols". The election, and the rule after a crash of all processes,
+// are from Bernstein, Hadzilacos and Goodman (1987), section 7.5.
 package threephase
 
 import (

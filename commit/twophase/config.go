@@ -116,7 +116,7 @@ var words = problem.Words{
 func promises(a parley.RunConditions) []parley.Promise {
 	disk, failed := "", problem.Failed(a)
 	if a.Processes.LostDisk {
-		disk = "a process forgot what it had logged: it counts as Byzantine"
+		disk = "a process lost its log, so it counts as Byzantine"
 	}
 	ends := disk
 	switch {
@@ -136,7 +136,8 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
 		parley.Promised(problem.NonTriviality, "the coordinator receives every yes in time", failed),
 		parley.Promised(problem.Stability, "a decision is logged, or follows from an empty log", disk),
-		parley.Promised(problem.Termination, "every process restarts, asks, and is answered from the log", ends),
+		parley.Promised(problem.Termination, "every crashed process restarts, asks for the decision, "+
+			"and gets it from a log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
 	}
 }

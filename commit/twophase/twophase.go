@@ -1,22 +1,24 @@
-// Package twophase is two-phase commit, with presumed abort and cooperative termination.
+// Package twophase implements two-phase commit, with presumed abort (a transaction that the coordinator does not
+// know counts as aborted) and cooperative termination (participants ask each other for the outcome).
 //
-// The problem is atomic commitment (package problem). Process 0 coordinates, and votes by beginning; the
-// others are its participants.
+// The problem is atomic commitment (package problem). Process 0 is the coordinator: it begins the transaction,
+// which also counts as its yes. The others are its participants.
 //
-// The model: processes crash, and those that restart find their log intact. Messages may be lost, duplicated,
-// late and out of order. The promises are uniform: atomicity, commit validity and stability hold in every
-// run. Termination is not promised. If the coordinator is down or unreachable, a participant that has voted
-// yes asks the others, and is blocked if they know no more than it does. It indicates that it is blocked, and
-// never aborts by itself. If nothing fails, n processes send 3(n-1) messages, not counting the
-// acknowledgements that let the coordinator forget.
+// The model: processes crash, and processes that restart find their log intact. Messages may be lost, duplicated,
+// late and out of order. Atomicity, commit validity and stability hold in every run, and are uniform. Termination
+// is not promised. If a participant has voted yes, and the coordinator is down or unreachable, it asks the other
+// participants. If none of them knows the outcome, it is blocked, and indicates that. It never aborts by itself
+// after its yes. If nothing fails, n processes send 3(n-1) messages, not counting the acknowledgements that let the
+// coordinator forget the transaction.
 //
-// Why it works: a participant logs its yes before it sends it, and from then on follows the coordinator's
-// decision. The coordinator commits only if all have voted yes. It logs the commit before it sends the
-// decision, so the commit is in the log of one process before any process commits. A transaction that is not
-// in the coordinator's log counts as aborted (presumed abort). So an abort needs neither a record nor an
-// acknowledgement. That presumption would be wrong for a committed transaction that the coordinator has
-// forgotten. So the coordinator forgets a transaction only when all participants have acknowledged that the
-// commit is in their logs. Then no process will ask.
+// Why it works: a participant logs its yes before it sends it, and from then on follows the coordinator's decision.
+// The coordinator commits only if all have voted yes. It logs the commit before it sends the decision, so the
+// commit is durable before any process commits.
+//
+// A transaction that is not in the coordinator's log counts as aborted (presumed abort). So an abort needs neither
+// a record nor an acknowledgement. This rule would give a wrong answer about a committed transaction that the
+// coordinator has forgotten. So the coordinator forgets a committed transaction only when all participants have
+// acknowledged that the commit is in their logs. After that no participant asks.
 //
 // Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4; presumed abort is from Mohan, Lindsay and
 // Obermarck (1986), section 3.

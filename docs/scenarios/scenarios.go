@@ -1,4 +1,5 @@
-// Package scenarios holds the scenario files, one for each table, figure and claim of the sources.
+// Package scenarios embeds the scenario files. There is one file for each table, figure and claim of the article
+// and the lecture (docs/explanation/sources.md).
 package scenarios
 
 import "embed"

@@ -37,7 +37,7 @@ func TestQuestionComesFirst(t *testing.T) {
 	}
 }
 
-// Causal order makes the difference: with FIFO order, which is by sender, the answer comes first.
+// With FIFO order, which keeps only the order of each sender, Cleo sees the answer first.
 func TestAnswerComesFirstElsewhere(t *testing.T) {
 	if seen := asked(t, cluster.FIFO); !slices.Equal(seen, []string{"Ben: !", "Ada: ?"}) {
 		t.Errorf("Cleo sees %q", seen)

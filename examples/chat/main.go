@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// configure chooses causal order: a message arrives after all messages that its sender had seen.
+// configure chooses causal order: a node delivers a message after all messages that its sender had seen.
 func configure(c *cluster.Config) {
 	c.Groups = []cluster.GroupConfig{{Name: "chat", Level: cluster.Causal}}
 }

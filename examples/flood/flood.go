@@ -13,7 +13,7 @@ const value parley.Kind = 1
 
 // flood is agreement on the value of process 0 despite crashes. A process that has the value sends it to
 // all, once; after the last round every process decides. If at most m processes crash, m+1 rounds are
-// enough, because no process crashes in one of them.
+// enough, because at least one of these rounds has no crash.
 func flood(n, m, rounds int) parley.Protocol {
 	const source = 0
 	return lockstep.Of(lockstep.Protocol{
@@ -38,7 +38,7 @@ func bound(n, m int) error {
 	return fmt.Errorf("two of %d processes must stay correct: at most m = %d may crash", n, n-2)
 }
 
-// process is one process.
+// process is the state of one process.
 type process struct {
 	last      int
 	value     []byte
@@ -63,7 +63,7 @@ func (p *process) Absorb(_ *parley.Step, _ int, _ parley.ID, m parley.Msg) {
 	}
 }
 
-// Close decides after the last round: on the value, or on nothing if the process does not have it.
+// Close decides after the last round: on the value if the process has it, otherwise on an empty value.
 func (p *process) Close(s *parley.Step, round int) {
 	if round == p.last {
 		s.Deliver(0, parley.Msg{Kind: parley.Decide, Body: p.value})

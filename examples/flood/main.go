@@ -1,6 +1,6 @@
-// Command flood explores a protocol of your own. It explores every run of four processes in which one process
-// crashes at any time, also while it sends. With one round the explorer finds a run in which two processes
-// decide differently. With two rounds there is no such run.
+// Command flood explores a protocol that is not part of Parley. It explores every run of four processes in which
+// one process crashes at any time, even while it sends. If the protocol has one round, the explorer finds a run in
+// which two processes decide differently. If it has two rounds, there is no such run.
 package main
 
 import (

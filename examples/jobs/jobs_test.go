@@ -29,8 +29,8 @@ func TestNodeDies(t *testing.T) {
 	})
 }
 
-// run shares jobs among the nodes until all are done, and returns how often each was done. If die is not
-// nil, the last node blocks in its first job, and die is called.
+// run shares jobs among the nodes until all are done, and returns how often each job was done. If die
+// is not nil, the last node blocks in its first job, and run calls die.
 func run(t *testing.T, c *clustertest.Cluster, jobs int, die func()) map[string]int {
 	ctx, stop := context.WithCancel(t.Context())
 	stuck, once := make(chan struct{}), sync.OnceFunc(func() {})

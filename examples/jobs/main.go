@@ -99,8 +99,8 @@ func work(ctx context.Context, node *cluster.Node, self string, do func(job stri
 	}
 }
 
-// watch reports members that have left the group, so that others do their jobs, until ctx ends. A job is
-// done twice if the node that left did it and could not report it.
+// watch reports each member that has left the group, so that other members do its jobs. watch returns when
+// ctx ends. If a node did a job and left before it could report that, another node does the job again.
 func watch(ctx context.Context, node *cluster.Node) {
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// queue is the jobs as one node knows them. Only deliveries of the group change it, and all nodes deliver
-// the same in the same order: so all have the same queue, and only one node takes each job.
+// queue is one node's replica of the queue. Only deliveries of the group change it, and all nodes deliver the
+// same messages in the same order. So all replicas are equal, and only one node takes each job.
 type queue struct {
 	waiting []string
 	taken   map[string]string // job: the node that does it

@@ -1,6 +1,6 @@
-// Package nodes starts all nodes of a cluster in one process, on the loopback interface, for the other
-// examples. In a real cluster each node is a process of its own. It calls [cluster.Join] with the
-// certificates that "parley cert" made, and with its configuration file.
+// Package nodes starts all nodes of a cluster in one process, on the loopback interface. The other examples use it.
+// In a real cluster each node is a process of its own: it calls [cluster.Join] with its configuration file, and
+// with the certificates that "parley cert" made.
 package nodes
 
 import (
@@ -16,8 +16,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// Start starts n nodes, named node1 and so on. configure adds to the configuration of each node the
-// services it offers. end closes the nodes, whose data is lost then.
+// Start starts n nodes, named node1 and so on. configure adds the services of a node to the node's
+// configuration. end closes the nodes; their data is then lost.
 func Start(
 	ctx context.Context, n int, configure func(c *cluster.Config),
 ) (nodes []*cluster.Node, end func(), err error) {

@@ -7,7 +7,7 @@ import (
 	"parley/cluster/clustertest"
 )
 
-// The correct nodes agree on one temperature, which lies between two measured by correct nodes.
+// The correct nodes agree on one temperature. It lies between two temperatures that correct nodes measured.
 func TestSensors(t *testing.T) {
 	clustertest.Run(t, 4, configure, func(t *testing.T, c *clustertest.Cluster) {
 		for _, measured := range [][]string{{"20", "21", "23", "22"}, {"20", "20", "20", "99"}, {"18", "25", "25", "1"}} {

@@ -1,6 +1,6 @@
-// Command sweep runs a protocol with thousands of seeds, from Go. First the protocol runs within its bound,
-// and every promise must hold. Then it runs beyond its bound, and the program looks for the smallest run that
-// shows why three processes cannot agree if one of them lies.
+// Command sweep runs a protocol with thousands of seeds, from Go. First it uses enough processes for the number of
+// faults, so every promise must hold. Then it uses too few processes. In this case it looks for the smallest run
+// that shows why three processes cannot agree if one of them lies.
 package main
 
 import (
@@ -49,7 +49,7 @@ func sweep(ctx context.Context, out io.Writer) error {
 	held := report.Properties[problem.Validity].Held
 	fmt.Fprintf(out, "four processes: %d runs, validity held in %d\n", report.Runs, held)
 
-	// Three processes promise nothing. Claim that they do, and see what happens.
+	// With three processes the protocol promises nothing. Promise validity nevertheless, and find the run that breaks it.
 	three := spec(3)
 	three.Protocol.Promises = func(parley.RunConditions) []parley.Promise {
 		return []parley.Promise{{Property: problem.Validity, Holds: true, Because: "we would like it to"}}

@@ -11,7 +11,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `four processes: 5000 runs, validity held in 5000
-three processes: seed 1 breaks validity: process 1 decided 0, and the correct source said 1
+three processes: seed 1 breaks validity: process 1 decided 0, but the correct source sent 1
 the smallest such run has 38 events and 1 liar
 `
 	if got := out.String(); got != want {

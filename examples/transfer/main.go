@@ -1,4 +1,4 @@
-// Command transfer moves money between accounts on three nodes: all accounts change, or none does.
+// Command transfer moves money between accounts on three nodes: all accounts change, or none of them changes.
 package main
 
 import (
@@ -21,14 +21,15 @@ func main() {
 	}
 }
 
-// bank is the account of one node. It reserves what it has promised to pay until it learns the outcome.
+// bank is the account of one node. If it has promised to pay an amount, it reserves this amount until it
+// learns the outcome.
 type bank struct {
 	mu      sync.Mutex
 	balance int
 	held    map[string]int // by transaction: the amount that it adds
 }
 
-// Prepare deducts an amount to be paid immediately, so that no other transaction can use it.
+// Prepare deducts an amount that the account must pay, so that no other transaction can use this amount.
 func (b *bank) Prepare(_ context.Context, tx string, part []byte) (bool, error) {
 	by, err := strconv.Atoi(string(part))
 	if err != nil {
@@ -44,7 +45,7 @@ func (b *bank) Prepare(_ context.Context, tx string, part []byte) (bool, error) 
 	return true, nil
 }
 
-// Commit adds an amount to be received.
+// Commit adds an amount that the account receives.
 func (b *bank) Commit(tx string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +53,7 @@ func (b *bank) Commit(tx string) {
 	delete(b.held, tx)
 }
 
-// Abort returns what Prepare deducted.
+// Abort adds the amount that Prepare deducted.
 func (b *bank) Abort(tx string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +96,7 @@ func transfers(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer end()
-	// The third node gets a fee of each transfer.
+	// The third node gets a fee for each transfer.
 	for i, dollars := range []int{69, 69} {
 		tx := fmt.Sprintf("monday/%d", i+1)
 		committed, why, err := transfer(ctx, three[0], tx, map[string]int{
@@ -112,7 +113,8 @@ func transfers(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// transfer changes accounts, by node name. It returns the reason if it does not.
+// transfer adds to each account the amount that the map by gives for the account's node. If the transaction
+// aborts, transfer returns the reason.
 func transfer(
 	ctx context.Context, at *cluster.Node, tx string, by map[string]int,
 ) (committed bool, why string, err error) {

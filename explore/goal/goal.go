@@ -1,4 +1,4 @@
-// Package goal parses the description of a state that a search must find, such as "P2 decided and not P3
+// Package goal parses goals. A goal describes a state that a search must find, such as "P2 decided and not P3
 // decided".
 package goal
 
@@ -13,7 +13,7 @@ import (
 )
 
 // Help explains to users how goals are written.
-const Help = `A goal is a statement about a state. The simple statements, here about process P2 ("it"):
+const Help = `A goal is a sentence about a state. These are the simple sentences; "it" is process P2:
   P2 decided                  it has decided
   P2 decides 0                it has decided this value, such as 0, commit, or {0,1}
   P2 delivered                it has delivered a message
@@ -28,18 +28,18 @@ const Help = `A goal is a statement about a state. The simple statements, here a
   P2.round = 1                its machine has a variable round with the value 1
   over                        the run is over: nothing more is due
 Instead of a process you can write all, some, all correct, or some correct, as in "all
-correct decided" and "some.round > 2". Combine statements with not, and, or, and parentheses.
-The word not binds most strongly, then and, then or.
+correct decided" and "some.round > 2". Combine sentences with "not", "and", "or", and
+parentheses. "not" binds most strongly, then "and", then "or".
 
 A value is a word, or text in double quotes.
 
 Write the name of a variable as reports show it, but with _ for each space, as in
 P1.also_back and P1.from[0].seq. Compare a variable with = != < <= > >=. Two numbers are
-compared as numbers, everything else as text. A time is a number of ticks from now. In
-values, processes are numbered from 0. A variable does not exist while its process is down,
-or if a list is too short. Then the comparison is false. Explore refuses the name of a
-variable that no process has at the start. To use such a name, write it in quotes, as in
-P1."due".`
+compared as numbers, everything else as text. Write a time as a number of ticks from now. If
+a value is a process, write its number, counted from 0: 0 is P1. A comparison is false if the
+variable does not exist, because the process is down or a list is too short. Explore refuses
+the name of a variable that no process has at the start. To use such a name, write it in
+quotes, as in P1."due".`
 
 // Goal is a predicate on states.
 type Goal struct {
@@ -113,9 +113,9 @@ func (t token) String() string {
 	return fmt.Sprintf("%.40q", t.text)
 }
 
-// tokenAt returns the kind and the length in bytes of the token that a text begins with: a word, a quotation or a sign. The
-// length is 0 if it begins with none. A regular expression would say the same, and package regexp would make the program
-// for browsers 3 % larger.
+// tokenAt returns the kind and the length in bytes of the token that a text begins with: a word, a quotation or a sign.
+// The length is 0 if it begins with none. A regular expression would say the same, and package regexp makes the lab's
+// engine for the browser 3 % larger.
 func tokenAt(text string) (kind, int) {
 	switch c := text[0]; {
 	case strings.IndexByte("()=<>", c) >= 0:

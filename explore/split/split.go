@@ -1,6 +1,7 @@
-// Package split explores synchronous protocols, and explores their last round separately for each receiver. A
-// lie to a correct process in the last round affects only that process, because it sends nothing afterwards.
-// So the cost of the last round is the sum, not the product, of the numbers of lies to each receiver.
+// Package split explores synchronous protocols faster: it explores their last round separately for each receiver.
+// This is possible because a process sends nothing after the last round, so a lie to it in that round affects no
+// other process. The cost of the last round is then the sum of the numbers of lies to each receiver, instead of
+// their product.
 package split
 
 import (

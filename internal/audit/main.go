@@ -1,6 +1,7 @@
-// Command audit runs clusters of real processes in which some nodes are traitors, and audits the traces of the others
-// as "parley audit" does: agreements on the values of single nodes, vectors of the values of all, and a Byzantine
-// total order, with many concurrent instances of each, and with every behavior that a traitor may have.
+// Command audit runs clusters of real processes in which some nodes are traitors (nodes that lie). It then audits
+// the traces of the other nodes, as "parley audit" does. The clusters run agreements on the values of single nodes,
+// agreements on the vector of all values, and a Byzantine total order. They run many instances of each at the same
+// time, and traitors with every behavior.
 package main
 
 import (

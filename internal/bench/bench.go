@@ -1,6 +1,6 @@
-// Package bench times whole systems with m active liars, and checks their decisions. The liars send a
-// different value to every receiver (eig), send random messages (om and phaseking), or show one new value in
-// each round (sm, the behavior staircase).
+// Package bench times whole systems in which m processes lie actively, and checks their decisions. In eig the liars
+// send a different value to every receiver. In om and phaseking they send random messages. In sm they reveal one
+// new value in each round (the behavior staircase).
 package bench
 
 import (

@@ -1,23 +1,25 @@
-// Command chaos runs five nodes under constant load and injects faults: it kills and pauses processes, cuts and
+// Command chaos runs five nodes under constant load and injects faults. It kills and pauses processes, cuts and
 // delays the links between them, and fills, slows and empties their disks. Then it reports whether any acknowledged
-// operation was lost, whether all nodes deliver in one order, whether the answers are linearizable, and how long
+// operation was lost, whether all nodes delivered in one order, whether the answers were linearizable, and how long
 // recovery took after each fault.
 //
-// One fault is a liar. A test process of package cluster, which -liar names, replaces a node. It has the
-// node's key and folder, and sends wrong values in some fields of every kind of message of groups and tables.
-// Requests made while the liar is active have unknown outcomes, and deliveries may differ. So the load stops
-// before the liar starts, and continues when all nodes have recovered. Every earlier request is answered and
-// delivered everywhere before the liar starts. Meanwhile the other nodes get requests on other keys, which
-// are not judged. After the liar is killed, the other nodes must recover within -heal. Then the node restarts
-// with an empty folder, and all nodes must recover within twice -heal. All operations that were acknowledged
-// before the liar started, or after it was killed, must still be there. Deliveries must be in one order up to
-// the start of the liar, and again from a fence on, which is a payload that is broadcast after the recovery.
-// Nodes may number their deliveries differently after a liar. Nodes that differ from most others first rejoin
-// with empty folders, and the run reports that.
+// One fault is a liar: a test process of package cluster, which -liar names, replaces a node. It has the node's key
+// and folder, and sends wrong values in some fields of every kind of message of groups and tables. While the liar
+// is active, requests have unknown outcomes, and deliveries may differ. So the judged load stops before the liar
+// starts, when every earlier request is answered and delivered everywhere. While the liar is active, the other
+// nodes get requests on other keys, which are not judged.
 //
-// The nodes are processes of the command. Each has its own network namespace and its own disk, which needs
-// root. With -bare they are plain processes on the loopback interface. These need no privileges, but can only
-// be killed and paused.
+// After the liar is killed, the other nodes must recover within the time of -heal. Then the replaced node restarts
+// with an empty folder, and all nodes must recover within twice the time of -heal. After a liar, nodes may number
+// their deliveries differently. Nodes that differ from most others then rejoin with empty folders, and the run
+// reports that. After that the judged load continues.
+//
+// All operations that were acknowledged before the liar started, or after it was killed, must still be there.
+// Deliveries must be in one order up to the start of the liar. They must again be in one order from a fence on,
+// which is a payload that is broadcast after the recovery.
+//
+// Each node is a separate process, with its own network namespace and its own disk. This needs root. With -bare,
+// nodes are plain processes on the loopback interface. These need no privileges, but can only be killed and paused.
 package main
 
 import (

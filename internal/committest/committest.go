@@ -1,5 +1,5 @@
-// Package committest is a test kit for the protocols of atomic commitment: votes and outcomes as letters, one for
-// each process.
+// Package committest helps to test the protocols of atomic commitment. It writes the votes and outcomes of all
+// processes as letters, with one letter for each process.
 package committest
 
 import (

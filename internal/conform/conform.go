@@ -1,9 +1,9 @@
-// Package conform runs worked cases, written as JSON vectors, against the
-// machines themselves.
+// Package conform runs worked cases against the protocols' machines. A worked case is an example with known
+// results. The cases are in JSON files.
 //
-// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional
-// notes, the fields of its family, and the expected results under the key expect. Each key under expect is
-// checked, and an unknown key is an error. A check that asserts nothing is an error, too.
+// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional notes,
+// the fields of its family, and the expected results under the key expect. Each key under expect is checked. An
+// unknown key is an error, and so is a check that can never fail.
 package conform
 
 import (

@@ -1,5 +1,5 @@
-// Package costs lists what agreement takes: how many processes tolerate how many faults, in how many rounds, with how
-// many messages.
+// Package costs lists the costs of agreement: how many processes tolerate how many faults, and how many rounds and
+// messages that takes.
 package costs
 
 import (

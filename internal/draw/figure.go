@@ -1,8 +1,9 @@
-// Package draw lays runs out as scenes: message diagrams, space-time diagrams, states and clocks over time, orders of
-// delivery, information trees, and pairs of runs that look the same to a process, side by side.
+// Package draw draws runs as scenes (pictures in the form of package scene). It draws message diagrams, space-time
+// diagrams, states and clocks over time, orders of delivery, and information trees. It also draws two runs side by
+// side that look the same to a process.
 //
-// Everything is a pure function from data to a scene: the same data give the same marks. If something is too
-// big to be shown completely, it is folded, collapsed or counted, never refused.
+// Every function is pure: the same data give the same scene. A picture that would be too big is folded or
+// collapsed, or it shows numbers in place of its parts. It is never refused.
 package draw
 
 import (

@@ -84,14 +84,14 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 	fs.StringVar(&f.goal, "goal", "", "search for a state in which this `GOAL` is true, such as 'P2 decides "+
 		"0'")
 	fs.StringVar(&f.always, "always", "", "search for a state in which this `GOAL` is false")
-	fs.StringVar(&f.eventually, "eventually", "", "search for a run at whose end this `GOAL` is false "+
-		"(protocols in rounds)")
+	fs.StringVar(&f.eventually, "eventually", "", "search for a run that ends in a state in which this "+
+		"`GOAL` is false (only for protocols in rounds)")
 	fs.BoolVar(&f.pairs, "indistinguishable", false,
 		"search for runs that look the same to a process, although it must decide differently in them "+
-			"(protocols in rounds)")
+			"(only for protocols in rounds)")
 	fs.StringVar(&f.step, "step", grains[0],
-		"size of a step: `message|round|split`; split: as round, but explore treats each receiver of the "+
-			"last round separately")
+		"size of a step: `message|round|split`; split is like round, but explore treats each receiver "+
+			"of the last round separately")
 	fs.StringVar(&f.order, "order", orders[0], "order in which states are visited: `breadth|depth|random`")
 	fs.IntVar(&f.depth, "depth", 0, "maximum number of `steps` of a run (default: no limit)")
 	fs.Uint64Var(&f.states, "states", 0, "maximum `number` of visited states (default: no limit)")
@@ -103,8 +103,9 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 	fs.BoolVar(&f.all, "all", false, "continue after the first finding, and collect up to 100 findings")
 	fs.BoolVar(&f.unreduced, "unreduced", false, "visit all orders of steps, even if the order makes no "+
 		"difference")
-	fs.BoolVar(&f.ordered, "ordered", false, "distinguish states also by the order in which different "+
-		"processes got requests and delivered messages (default: true if a property depends on this order)")
+	fs.BoolVar(&f.ordered, "ordered", false, "also distinguish states that differ only in the order in "+
+		"which different processes got requests and delivered messages (default: true if a property "+
+		"depends on this order)")
 	fs.StringVar(&f.symmetry, "symmetry", "",
 		"interchangeable `processes`, as in 2,3: if states differ only in the names of these processes, "+
 			"visit only one of the states")
@@ -114,7 +115,7 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 
 // whenever says how the keys differ from those of a run.
 var whenever = map[string]string{
-	"requests": "; the key when only sets the order of the requests of one process",
+	"requests": "; \"when\" sets only the order in which each process gets its own requests",
 	"workload": " (default: two processes broadcast once each; if the order is FIFO, the first process " +
 		"broadcasts twice)",
 }
@@ -131,8 +132,8 @@ func faultCounts(m *explore.Model) []faultCount {
 	return []faultCount{
 		{&m.Crashes, "crashes", "", "crash", "crashes"},
 		{&m.Restarts, "restarts", "maximum `number` of restarts of crashed processes", "restart", "restarts"},
-		{&m.LostDisks, "lost-disks", "maximum `number` of restarts without durable state; they also count " +
-			"as --restarts",
+		{&m.LostDisks, "lost-disks", "maximum `number` of restarts without durable state; each also " +
+			"counts as one of the --restarts",
 			"lost disk", "lost disks"},
 		{&m.Losses, "losses", "maximum `number` of lost messages", "lost message", "lost messages"},
 		{&m.Doubles, "doubles", "maximum `number` of messages that arrive twice", "doubled message", "doubled messages"},
@@ -163,8 +164,8 @@ func (f *Flags) declareModel(fs *pflag.FlagSet) {
 			fs.BoolVar(to, name, false, help)
 		}
 	}
-	yes(&m.Detect, "crash-notices", "notify each process of each crash, after it has received all messages "+
-		"of the crashed process (default: true if the protocol uses a detector)")
+	yes(&m.Detect, "crash-notices", "notify each process of each crash, as soon as this process has "+
+		"received all messages of the crashed process (default: true if the protocol uses a detector)")
 	yes(&m.Overtaking, "overtaking", "let the notice of a crash arrive before messages that the crashed "+
 		"process sent earlier")
 	yes(&m.FIFO, "fifo", "links keep the order of messages (default: true if the protocol relies on it)")

@@ -1,5 +1,6 @@
-// Package exploration makes a search from the flags of "parley explore", and puts its model and its outcome into words.
-// It knows no terminal and no file, so that the command line and a page share it.
+// Package exploration makes a search from the flags of "parley explore", and puts the model and the outcome of the
+// search into words. It uses neither a terminal nor files, so the command line and the web page of "parley lab"
+// share it.
 package exploration
 
 import (
@@ -68,11 +69,11 @@ func (s *Search) liars() string {
 		return "no process lies"
 	}
 	if !s.begins.chosen {
-		lie, them := "lie", "them"
+		lie, them := "lie", "processes"
 		if len(all[0]) == 1 {
-			lie, them = "lies", "it"
+			lie, them = "lies", "process"
 		}
-		return fmt.Sprintf("%d of the %d processes %s %s; all %s of %s are tried", len(all[0]),
+		return fmt.Sprintf("%d of the %d processes %s %s; all %s of the faulty %s are tried", len(all[0]),
 			s.protocol.N, lie, s.anyway(), prose.Count(uint64(len(all)), "choice", "choices"), them)
 	}
 	var parts []string
@@ -162,7 +163,7 @@ func (s *Search) way() string {
 		text = "a step is one round"
 	}
 	if s.flags.step == "split" {
-		return text + ", and the last one is split by receiver; " + s.searchedFor()
+		return text + ", and the last round is split by receiver; " + s.searchedFor()
 	}
 	switch s.options.Order {
 	case explore.BreadthFirst:

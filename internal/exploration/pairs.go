@@ -44,8 +44,8 @@ func Pairs(ctx context.Context, s *Search, style reading.Style, progress func(ex
 		return nil, parley.FlagErrorf("indistinguishable", "%w", err)
 	case found == nil:
 		e.Outcome = explore.Exhausted
-		e.Verdict = "exhausted: there is no such argument. It would be a chain of runs, each of which a correct process " +
-			"cannot tell from the next, from a run that forces one decision to a run that forces another."
+		e.Verdict = "exhausted: there is no such argument. It would be a chain of runs: a correct process cannot tell each " +
+			"run from the next, the first run forces one decision, and the last run forces another."
 	default:
 		e.Outcome = explore.Found
 		style.Name = s.names.Full

@@ -179,10 +179,10 @@ func (e *Result) Heading() string {
 	switch {
 	case e.found[0].finding.Property == explore.NoPanic:
 		text += " in which a machine panics"
-	case e.aim == "goal":
+	case e.aim != "":
 		text += " to such a state"
 	default:
-		text += " that breaks it"
+		text += " that breaks " + e.found[0].finding.Property
 	}
 	if e.options.Step == explore.Messages {
 		text += ", " + prose.Count(uint64(e.found[0].depth), "transition", "transitions")

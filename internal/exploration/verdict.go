@@ -22,14 +22,14 @@ func (e *Result) Verdict() []string {
 		out := []string{"exhausted: " + e.holds()}
 		out = append(out, e.untested()...)
 		if m := e.options.Model; r.Ends == 0 && m.Timeouts == 0 && !m.InTime {
-			out = append(out, "no run ends because no timer may expire: allow some with --timeouts N, "+
+			out = append(out, "no run ends, because no timer may expire: allow timers to expire with --timeouts N, "+
 				"or bound delays with --in-time")
 		}
 		return out
 	case explore.Interrupted:
-		return []string{"interrupted: not proven: nothing was found so far", e.covered()}
+		return []string{"interrupted: not proven; nothing was found so far", e.covered()}
 	}
-	out := []string{fmt.Sprintf("budget hit (--%s): not proven: nothing was found so far", r.Limit)}
+	out := []string{fmt.Sprintf("budget hit (--%s): not proven; nothing was found so far", r.Limit)}
 	switch r.Limit {
 	case "for":
 		out = append(out, e.covered(), e.fewer())
@@ -47,13 +47,14 @@ func (e *Result) covered() string {
 			prose.Count(p.States, "state at the start of a round", "states at the start of a round"), p.Took.Seconds(),
 			prose.Number(Rate(*p)), prose.Count(p.Moves, "evaluation", "evaluations"))
 	}
-	return fmt.Sprintf("covered: %s in %.1f s, %s per second; %s more are known and not yet visited",
+	return fmt.Sprintf("covered: %s in %.1f s, %s per second; %s more are known but not yet visited",
 		prose.Count(p.States, "state", "states"), p.Took.Seconds(), prose.Number(Rate(*p)), prose.Number(p.Frontier))
 }
 
 // fewer names three flags that make a search smaller whose time was up, and the flag that lifts the limit.
 func (e *Result) fewer() string {
-	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") + "; --for 0 has no limit"
+	return "to visit fewer states: " + strings.Join(e.smallerAt("for"), "; ") +
+		"; to search longer: --for 0, which sets no limit"
 }
 
 // smallerAt returns three ways to make a search smaller whose time was up, and nothing for another limit.
@@ -135,21 +136,21 @@ func (e *Result) untested() (out []string) {
 		case !j.Promised && !e.options.Beyond:
 			never.add(q, j.Lacks)
 		case !j.Tested && j.Lacks != "" && !e.options.Beyond:
-			idle.add(q, j.Vacuous+"; in other runs it is not promised: "+j.Lacks)
+			idle.add(q, "where it is promised, there is nothing to test: "+j.Vacuous+"; elsewhere it is not promised: "+j.Lacks)
 		case !j.Tested:
 			idle.add(q, j.Vacuous)
 		case j.Lacks != "" && !e.options.Beyond:
 			some.add(q, j.Lacks)
 		}
 	}
-	const beyond = "; --beyond-bound looks for runs that break them"
+	const beyond = "; --beyond-bound searches for runs that break these properties"
 	for _, one := range []struct {
 		text string
 		of   reasons
 		hint string
 	}{
 		{"never tested: ", idle, ""}, {"promised in no run: ", never, beyond},
-		{"not promised in every run: ", some, beyond},
+		{"promised only in some runs: ", some, beyond},
 	} {
 		if len(one.of.order) > 0 {
 			out = append(out, one.text+one.of.text()+one.hint)

@@ -1,6 +1,6 @@
-// Command explorecases searches the small systems of the list explore/testdata/cases.txt one after another,
-// and prints a table of the results. The column BYTES shows the memory for one visited state. A number of
-// states or a verdict that differs from the list is an error.
+// Command explorecases explores the small systems of the list explore/testdata/cases.txt one after another, and
+// prints a table of the results. The column BYTES shows the memory for one visited state. If a number of states or
+// a verdict differs from the list, the command fails.
 //
 //	go run ./internal/explorecases [-short] [-only GLOB] [-workers N] [-update]
 package main

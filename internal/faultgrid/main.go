@@ -1,13 +1,14 @@
-// Command faultgrid runs every protocol against every kind of fault with many seeds, and prints a table.
-// Within the model of a protocol, as its Promises state it, no promise may be broken. Beyond the model, a
-// violation must be found if a row demands it. A cell fails if its fault did not occur or if nothing was
-// delivered, because such a cell shows nothing.
+// Command faultgrid runs every protocol with every kind of fault and many seeds. It prints a table with a row for
+// each protocol and a column for each kind of fault. If a protocol still promises a property under a fault, this
+// property must hold. If a fault is beyond the protocol's model, and the row demands a violation, the runs must
+// find one. A cell fails, too, if its fault did not occur or if nothing was delivered, because such a cell shows
+// nothing.
 //
 //	go run ./internal/faultgrid [-seeds N] [-first N] [-only GLOB] [-column GLOB]
 //	go run ./internal/faultgrid run ROW FLAGS...
 //
-// The second form is "parley run" for the protocols of the grid. Each broken promise is printed with the arguments
-// that repeat its run.
+// The second form is "parley run" for the protocols of the table. For each broken promise, the command prints the
+// arguments that repeat the run.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package form makes runs from what a user fills in: the flags of a run, or the keys of a scenario. It reads no files,
-// writes nothing, and knows no terminal, so that the command line and a page share it.
+// Package form makes a run from the input of a user: the flags of "parley run", or the keys of a scenario. It reads
+// and writes no files, and uses no terminal, so the command line and the web page of "parley lab" share it.
 package form
 
 import (

@@ -28,8 +28,8 @@ func Fits(need, limit uint64, n, m int, what string) error {
 	if need <= limit<<30 {
 		return nil
 	}
-	return parley.FlagErrorf("n", "%d processes with m = %d need about %s %s, more than --memory %d GiB: raise it; %s",
-		n, m, gigabytes(need), what, limit, smaller(n, m))
+	return parley.FlagErrorf("n", "%d processes with m = %d need about %s %s, more than --memory %d GiB: raise "+
+		"--memory; %s", n, m, gigabytes(need), what, limit, smaller(n, m))
 }
 
 // smaller suggests what fits into memory where one machine for each process does not.

@@ -136,7 +136,7 @@ func (f *PlanFlags) suits(p parley.Protocol, plan run.Plan) error {
 		case q.Msg.Kind == parley.Propose && p.Proposers == (parley.Set{}):
 			return f.Entry("requests", i, fmt.Errorf("no process proposes a value to %s: omit propose", p.Name))
 		case q.Msg.Kind == parley.Propose && !p.Proposers.Has(q.At):
-			return f.Entry("requests", i, fmt.Errorf("this process does not propose a value to %s: name one that does", p.Name))
+			return f.Entry("requests", i, fmt.Errorf("this process proposes no value to %s: name another process", p.Name))
 		case q.Msg.Kind == parley.Propose && q.When > 0 && p.Timing == parley.Synchronous && !p.OnDemand:
 			return f.Entry("requests", i, errors.New("when: values are proposed before the first round: write 0, or omit it"))
 		}

@@ -20,14 +20,14 @@ func Remake(protocols []parley.Protocol, h trace.Header) (Run, error) {
 	fs := pflag.NewFlagSet(h.Protocol, pflag.ContinueOnError)
 	f := New(p, fs)
 	if len(h.Args) == 0 || h.Args[0] != h.Protocol {
-		return Run{}, fmt.Errorf("the arguments in the header are not those of a run of %s: record the "+
+		return Run{}, fmt.Errorf("the arguments in the header are not arguments of a run of %s: record the "+
 			"trace again", h.Protocol)
 	}
 	if err := fs.Parse(h.Args[1:]); err != nil {
 		return Run{}, err
 	}
 	if fs.NArg() > 0 {
-		return Run{}, fmt.Errorf("the arguments %q in the header are not those of a run: record the trace again", h.Args)
+		return Run{}, fmt.Errorf("the arguments %q in the header are not arguments of a run: record the trace again", h.Args)
 	}
 	made, err := f.Setup()
 	if err != nil {

@@ -54,7 +54,7 @@ func ParseScenario(file string, b []byte) (*Scenario, error) {
 	if len(tree.Docs) > 1 {
 		return nil, &input.FileError{
 			File: file, Line: extraLine(tree),
-			Err: errors.New("a second YAML document begins: a scenario is one, so delete the rest"),
+			Err: errors.New("a second YAML document begins: a scenario has only one, so delete the rest"),
 		}
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {

@@ -1,6 +1,6 @@
-// Package golden compares the output of the command line with stored files (stories). Each story shows one
-// run of a protocol, from the first message to the verdict. Tests that use it rewrite their stories when run
-// with -update.
+// Package golden compares the output of the command line with stored files (stories). Each story shows one run of a
+// protocol, from the first message to the verdict. A test with the flag -update writes the current output into the
+// stories.
 package golden
 
 import (

@@ -1,5 +1,5 @@
-// Package input puts errors about input into words: where the wrong value is, what is allowed, and what to do. It also
-// writes command lines that a shell reads as they are meant.
+// Package input puts errors about input into words: where the wrong value is, what is allowed, and what to do. It
+// also writes command lines with the quotation marks that a shell needs.
 package input
 
 import (

@@ -1,4 +1,4 @@
-// Package lists maps lists to lists.
+// Package lists applies a function to each element of a list, and returns the list of the results.
 package lists
 
 import "iter"

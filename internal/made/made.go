@@ -1,6 +1,6 @@
-// Package made fills those parts of documentation pages that are the output of commands. Such a part stands
-// between the comments <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->; the rest of the page is
-// written by hand.
+// Package made renews those parts of documentation pages that contain the output of commands. Such a part is
+// between the comments <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->. The rest of a page is written by
+// hand.
 package made
 
 import (

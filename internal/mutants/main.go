@@ -1,15 +1,16 @@
-// Command mutants seeds the module with bugs, one at a time, and demands that
-// the tests catch each of them.
+// Command mutants changes the module by seeded bugs, the mutants, one at a time. It demands that the tests catch
+// each mutant.
 //
-// PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant. The
-// source tree is not changed: the -overlay flag passes the changed files to the go command. A mutant must
-// make a test fail. A mutant that makes no test fail is an error. So is a mutant whose lines are not found or
-// that does not compile. Mutants declared equivalent must make no test fail, and are listed separately.
+// The file PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant.
+// The command does not change the source tree: the flag -overlay passes the changed files to the go command. If no
+// test fails with a mutant, the command reports an error. It also reports an error if the lines of a mutant are not
+// found, or if a mutant does not compile. A mutant that is declared equivalent must make no test fail, and is
+// listed separately.
 //
-// The table names the first test that failed, in the order of the source, and how many seeds that test had
-// tried by then. If the test tries several configurations, only the seeds of the failed configuration count.
-// Tests over seeds print "seed 17" when they fail, and try the seeds from 0 or 1 on. A test without seeds, on
-// examples, vectors or all cases, is marked "unit" and counts as one seed.
+// For each mutant, the table names the test that failed; if several failed, the first one in the order of the
+// source. It also says how many seeds that test had tried before it failed. A test over seeds tries the seeds from
+// 0 or 1 on, and prints "seed 17", for example, when it fails. If a test tries several configurations, only the
+// seeds of the configuration that failed count. A test without seeds is marked "unit" and counts as one seed.
 //
 //	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]
 package main

@@ -1,4 +1,5 @@
-// Package naming names processes: P1..Pn as in the article, or p0..pn-1 as in the lecture.
+// Package naming gives names to processes: P1 to Pn as in the article, or p0 to pn-1 as in the lecture
+// (docs/explanation/sources.md).
 package naming
 
 import (

@@ -1,4 +1,4 @@
-// Package nearest suggests the names that a misspelt name may stand for.
+// Package nearest suggests names that are similar to a misspelt name.
 package nearest
 
 import (

@@ -50,7 +50,7 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(b, "```\n%s\n```\n\n", cmd.UseLine())
 	}
 	if len(cmd.Aliases) > 0 {
-		fmt.Fprintf(b, "Another name for it is %s.\n\n", code(cmd.Aliases...))
+		fmt.Fprintf(b, "You can also write %s for this command.\n\n", code(cmd.Parent().CommandPath()+" "+cmd.Aliases[0]))
 	}
 	if cmd.Long != "" {
 		fmt.Fprintf(b, "```text\n%s\n```\n\n", strings.TrimSpace(cmd.Long))

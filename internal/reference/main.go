@@ -4,7 +4,7 @@
 //	go run ./internal/reference
 //	go run ./internal/reference -man man
 //
-// Package made describes where the generated parts of a page are.
+// The documentation of package made says where the generated parts of a page are.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package report describes a finished run of any host: what happened, what it cost, and which promises held, as a
-// value, as text and as a picture.
+// Package report describes a finished run of any host (simulator, explorer or cluster): its events, its costs, and
+// which promises held. The description is a Go value, a text, or a picture.
 package report
 
 import (

@@ -273,7 +273,7 @@ func (v *View) leftOut() string {
 	if len(v.options.Show) > 0 || slices.Contains(v.shown(), "messages") || slices.Contains(v.shown(), "spacetime") {
 		return ""
 	}
-	return "the messages are many and left out: --show messages shows them"
+	return "the messages are not shown because there are many: --show messages shows them"
 }
 
 // refused counts, by reason, the messages that correct processes received and refused.

@@ -1,11 +1,12 @@
-// Package scenario reads the plan of a run from YAML, and writes it as flags.
+// Package scenario reads the plan of a run from a scenario file (YAML), and writes it as flags. A plan lists the
+// faults and other events of a run.
 //
 // # Decisions
 //
-// The events of a run are data ([run.Plan]). They are read from YAML or flags. Everything that the plan
-// leaves open is drawn from the seed, and the result is written back as flags. Motive: one command replays
-// any run of a sweep, and a failing plan can be shrunk part by part. Cost: every fault of the simulator is
-// described in two places: in a table of this package, which reads and writes it, and in run.Plan.Describe.
+// The events of a run are data ([run.Plan]), which is read from YAML or from flags. The seed determines everything
+// that the plan leaves open, and the complete plan is written as flags. Motive: one command repeats any run of a
+// sweep, and a failing plan can be shrunk part by part. Cost: every fault of the simulator is described in two
+// places: in a table of this package, which reads and writes the fault, and in run.Plan.Describe.
 package scenario
 
 import (

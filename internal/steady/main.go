@@ -1,16 +1,17 @@
-// Command steady runs all tests many times, on an idle computer and on a busy one, and demands that none ever fails.
+// Command steady runs all tests many times, on an idle computer and on a busy one. It demands that no test ever
+// fails.
 //
 //	go run ./internal/steady [-runs N] [-page FILE]
 //	go run ./internal/steady -short [-base REF]
 //
-// Every fourth run has one processor (GOMAXPROCS=1), and every fourth has two busy loops beside it. The file
-// bin/steady.json stores the runs that passed. So if the command was interrupted, the next command continues
-// with the remaining runs, provided that the commit is the same. The file bin/steady.txt stores the output of
-// a failed run, and the next command starts from scratch. When all runs have passed, the table is written to
+// Every fourth run uses one processor (GOMAXPROCS=1), and every fourth run competes with two busy loops. The file
+// bin/steady.json stores which runs have passed. So if you interrupt the command, the next command continues with
+// the remaining runs, provided that the commit is the same. If a run fails, the file bin/steady.txt stores its
+// output, and the next command starts from scratch. When all runs have passed, the command writes the table into
 // the page.
 //
-// With -short it runs the tests of the packages that have changed since a commit, once in
-// each of the three ways.
+// With -short, the command runs only the tests of the packages that have changed since a commit. It runs them three
+// times: alone, with one processor, and with two busy loops.
 package main
 
 import (

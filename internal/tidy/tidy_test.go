@@ -1,9 +1,9 @@
-// Package tidy enforces the house rules as tests over the source of the whole module: who imports whom, what a
-// protocol must not do, that every variable of a machine's state is visited, how long things are, what is documented,
-// and what must not be in public text.
+// Package tidy enforces the rules of the project as tests over the source of the whole module. The rules are about
+// imports, forbidden code in protocols, State (which must visit every variable), sizes, comments, and words that
+// must not be in public text.
 //
-// Each file has one law. A law is a function that returns the breaches of a folder or a file, and a test shows that
-// it catches a planted breach.
+// Each file has one rule. A rule is a function that returns the breaches in a folder or in a file. A test shows
+// that the function finds a breach that the test has planted.
 package tidy
 
 import (

@@ -1,5 +1,5 @@
-// Package viewtest is a test kit for broadcasts in views. It makes runs in which every kind of fault occurs
-// for a time, and checks what must hold afterward.
+// Package viewtest helps to test broadcasts in views (membership/group). It makes runs in which every kind of fault
+// occurs for some time. After that time, it checks what must hold then.
 package viewtest
 
 import (

@@ -1,53 +1,53 @@
-// Package detector is a failure detector: it guesses from the silence of processes which of them have
-// crashed.
+// Package detector implements a failure detector: if a process is silent, the detector guesses that the process has
+// crashed (it suspects the process).
 //
-// The problem: processes crash, and the others must learn which processes have crashed. Every process
-// sends a heartbeat to all others once a period, and suspects a process that has been silent for
-// longer than a timeout.
+// The problem: processes crash, and the others must learn which processes have crashed. Once in a period, every
+// process sends a heartbeat to all others. It suspects a process that has been silent for longer than a timeout.
 //
-// The bound: every correct process eventually suspects every crash, with any number of crashes
-// (completeness). No other process is suspected (accuracy) if delays are bounded, the timeout respects the
-// bound:
+// The bound: every correct process eventually suspects every crashed process, even if any number of processes crash
+// (completeness). No other process is suspected (accuracy) if delays are bounded, no heartbeat is lost, and the
+// timeout is long enough:
 //
 //	timeout >= period + 2 lateness + delay
 //
-// and no heartbeat is lost. Then a suspicion also comes only after the last message on the link from the
-// suspected process. Otherwise a suspicion may be wrong, and the detector corrects wrong suspicions:
-// consecutive heartbeats clear a suspicion, and the timeout for that process grows. If delays are bounded by
-// less than the largest timeout, the detector is wrong about a process only a few times (eventual accuracy).
+// Under these conditions, a suspicion comes after the last message on the link from the suspected process. Without
+// these conditions a suspicion may be wrong. The detector corrects a wrong suspicion: consecutive heartbeats clear
+// it, and the timeout for that process grows. If delays are bounded by less than the largest timeout, the detector
+// is wrong about a process only a few times (eventual accuracy).
 //
-// Why it works: a crashed process sends no heartbeat, and its silence grows until it exceeds any timeout. A
-// live process sends one heartbeat a period, and two heartbeats arrive no further apart than a period plus
-// the delay. A process must not take its own pause for the silence of others. If its own timer fires late, it
-// was paused itself and has unread heartbeats. So it suspects no process until it has listened for another
-// whole timeout. A single heartbeat does not clear a suspicion. Otherwise a process at the edge of its
-// timeout would be trusted and suspected in turn.
+// Why it works: a crashed process sends no heartbeat, so its silence exceeds any timeout. A live process sends one
+// heartbeat in each period, so the time between two arrivals is at most a period plus the delay.
 //
-// A host that notices a broken link need not wait for the timeout: it reports the link to the detector
-// ([Broke]). Heartbeats report broken links to the other processes. If more than half of all processes report
-// that their link with a process is broken, the process is suspected at once. One broken link, or a link that
-// is mended within the grace period, causes no suspicion.
+// A process must not suspect others because it was paused itself. If its own timer fires late, it was paused, and
+// may have unread heartbeats. So it suspects no process until it has listened for another whole timeout. A single
+// heartbeat does not clear a suspicion: otherwise a process whose heartbeats arrive at the very end of the timeout
+// would be suspected and trusted in turn.
+//
+// A host may notice that a link is broken. It then need not wait for the timeout, but reports the link to the
+// detector ([Broke]). Heartbeats report broken links to the other processes. If more than half of all processes
+// report that their link with a process is broken, the process is suspected at once. A single broken link, or a
+// link that is mended within the grace period, causes no suspicion. In the pseudocode, b[p] is the set of processes
+// to which p reports a broken link:
 //
 //	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
 //	upon BEAT(b) from p:                     b[p] := b
 //	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
 //
-// Not promised: that two processes suspect the same processes, or suspect them at the same time; anything
-// about a process that crashes and restarts before its timeout is over. A suspicion does not exclude a
-// process, and a layer that acts on a suspicion must tolerate that it is wrong.
+// Not promised: that two processes suspect the same processes, or suspect them at the same time; anything about a
+// process that crashes and restarts before its timeout is over. A suspicion does not exclude a process. A layer
+// that acts on suspicions must tolerate wrong suspicions.
 //
-// Source: the lecture, which has process failures detected by timeouts; completeness and accuracy, and
-// timeouts that grow, as in Chandra and Toueg (1996).
+// Source: process failures that are detected by timeouts are from the lecture (docs/explanation/sources.md).
+// Completeness and accuracy, and timeouts that grow, are from Chandra and Toueg (1996).
 //
 // # Decisions
 //
-// A process is suspected when a majority has lost its connections to it. A host reports broken connections to
-// the machines of views (detector.Broke, Mended). Heartbeats carry these reports, and more than half of all
-// processes must report a broken connection. Motive: after a kill, the others wait some milliseconds instead
-// of a second, and the decision stays in machines that are simulated and explored. Cost: a node that loses
-// its connections to a majority at the same time, for longer than 4 ms, is excluded although it is alive. It
-// then joins again. If a link breaks with messages in flight, there is a view change, in which all members
-// stay.
+// A process is suspected when a majority has lost its connections to the process. A host reports broken and mended
+// connections to the machines of views (detector.Broke, Mended). Heartbeats carry these reports, and more than half
+// of all processes must report a broken connection. Motive: after a kill, the others wait some milliseconds instead
+// of a second. The decision is made in machines, which are simulated and explored. Cost: suppose that a node loses
+// its connections to a majority at the same time, for longer than 4 ms. Then it is excluded although it is alive,
+// and joins again. If a link breaks with messages in flight, the view changes even if all members stay.
 package detector
 
 import (

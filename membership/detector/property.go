@@ -26,7 +26,7 @@ var properties = []parley.Property{
 				if h.Correct(of) || rested.Has(of) || suspects {
 					return nil
 				}
-				return fmt.Errorf("%s has crashed, and %s does not suspect it", h.Name(of), h.Name(at))
+				return fmt.Errorf("%s has crashed, but %s does not suspect it", h.Name(of), h.Name(at))
 			})
 		},
 		Vacuous: func(h *parley.History) string {
@@ -49,7 +49,7 @@ var properties = []parley.Property{
 				if !h.Correct(of) || !suspects {
 					return nil
 				}
-				return fmt.Errorf("%s suspects %s in the end, which is correct", h.Name(at), h.Name(of))
+				return fmt.Errorf("%s suspects %s in the end, but %[2]s is correct", h.Name(at), h.Name(of))
 			})
 		},
 	},
@@ -172,7 +172,8 @@ func missing(a parley.RunConditions) string {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		return "links lost messages, and heartbeats may be among them"
 	case a.Processes.Restarted:
-		return "a process that restarts does not know who has sent a last heartbeat, and sends nothing while it is down"
+		return "a process sends nothing while it is down, and after a restart it does not know which " +
+			"processes have sent their last heartbeat"
 	}
 	return ""
 }

@@ -135,25 +135,26 @@ func properties(m int) []parley.Property {
 					continue
 				}
 				if i.Msg.Seq == All && h.Correct(i.At) && askers(h, of, i.Order) == (parley.Set{}) {
-					return fmt.Errorf("%s takes %s for expelled, and no correct process was asked for that", h.Name(i.At), h.Name(of))
+					return fmt.Errorf("%s treats %s as expelled, but no correct process was asked to expel it", h.Name(i.At),
+						h.Name(of))
 				}
 			}
 			return nil
 		},
 	}, {
 		Name: Completeness, Mode: parley.Eventually,
-		Says: "if m+1 correct processes that are not expelled are asked to expel a process, every correct " +
-			"process shuts this process out",
+		Says: "if m+1 correct processes that are not expelled are asked to expel a process, every " +
+			"correct process expels this process",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at == of || indicated(h, at, Shut, of) {
 				return nil
 			}
-			return fmt.Errorf("%s does not shut %s out", h.Name(at), h.Name(of))
+			return fmt.Errorf("%s does not expel %s", h.Name(at), h.Name(of))
 		}),
 		Vacuous: func(h *parley.History) string { return calm(h, m) },
 	}, {
 		Name: Notice, Mode: parley.Eventually,
-		Says: "a correct process that is expelled learns of it",
+		Says: "a correct process learns that it is expelled",
 		Check: demanded(m, func(h *parley.History, at, of parley.ID) error {
 			if at != of || indicated(h, at, Expelled, 0) {
 				return nil
@@ -237,11 +238,12 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "links lost messages, which are sent again only over a new link"
 	case a.Processes.Restarted || a.Processes.LostDisk:
-		live = "a process forgets its requests in a crash, and restarts as one that no process has expelled"
+		live = "a process loses its requests in a crash, and after a restart it is no longer expelled"
 	}
 	return []parley.Promise{
-		parley.Promised(Accuracy, "one of m+1 processes that ask or report is correct", safe),
+		parley.Promised(Accuracy, "at least one of m+1 processes that ask or report is correct", safe),
 		parley.Promised(Completeness, "every correct process receives m+1 requests to expel", live),
-		parley.Promised(Notice, "all correct processes report it, and m+1 of them were requested to expel it", live),
+		parley.Promised(Notice, "m+1 correct processes were asked to expel it, so all correct processes "+
+			"report the expulsion to it", live),
 	}
 }

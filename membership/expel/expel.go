@@ -1,30 +1,34 @@
-// Package expel makes all correct processes expel a process when enough of them have been asked to do so.
+// Package expel makes all correct processes expel a process when administrators have asked enough processes to do
+// so.
 //
-// Problem: an administrator asks processes, one by one, to expel another one. All correct processes must
-// accept nothing more from the expelled process, and that process must learn that it is expelled. Up to m
-// processes lie, and a liar may ask for an expulsion that no administrator wants.
+// Problem: an administrator asks processes, one by one, to expel another process. All correct processes must then
+// accept nothing more from the expelled process, and that process must learn that it is expelled. Up to m processes
+// lie. A liar may vote for an expulsion that no administrator has requested.
 //
-// Model: asynchronous, Byzantine, oral: links lose nothing and name the sender.
+// Model: asynchronous messages; up to m processes are Byzantine. Messages are oral (unsigned): links lose nothing
+// and name the sender.
 //
-// Why it works: a process expels another one (accepts nothing more from it) when m+1 processes have voted for
-// that. A process considers itself expelled when m+1 processes report that they have expelled it. At least
-// one of m+1 processes is correct. A process that was asked sends its vote to all others. So if m+1 correct
-// processes are asked, each correct process counts m+1 votes.
+// A process that an administrator has asked sends its vote to all others. A process expels another process (accepts
+// nothing more from it) when m+1 processes have voted for that. A process considers itself expelled when m+1
+// processes report that they have expelled it.
 //
-// Services whose promises hold only while no process lies, such as an agreed view, may exclude a process
-// sooner: it is expelled from [Views] after one vote, and from [All] after m+1 votes.
+// Why it works: among m+1 processes, at least one is correct. So liars alone cannot expel a process, or make it
+// believe that it is expelled. If m+1 correct processes are asked, each correct process counts m+1 votes.
 //
-// An expulsion applies to one incarnation: a restarted process is another incarnation, and is not expelled.
-// The host reports to which incarnation a link leads, because a liar could claim any incarnation. When a link
-// comes up, the process sends again the messages that it sent without a link. An exclusion by a view names no
-// incarnation, and may come late. So it expels a process only together with a vote, which names the
-// incarnation.
+// Some services, such as agreed views, keep their promises only while no process lies. So they may exclude a
+// process sooner: a process is expelled from [Views] after one vote, and from [All] after m+1 votes.
 //
-// Not promised: anything about votes of an expelled process, because its votes no longer count; and anything
-// about requests that a process received before it crashed.
+// An expulsion applies to one incarnation: after a restart the process is another incarnation, which is not
+// expelled. The host reports to which incarnation a link leads, because a liar could claim any incarnation. When a
+// link comes up, a process sends again all messages that it could not send while the link was down. If a view
+// excludes a process, this does not name an incarnation, and the news may come late. So an exclusion by a view
+// expels a process only together with a vote, which names the incarnation.
 //
-// Source: the votes follow the lecture's idea of masking m faults by m+1 equal reports. The protocol is this
-// module's own.
+// Not promised: anything about votes of an expelled process, because its votes no longer count; anything about
+// requests that a process received before it crashed.
+//
+// Source: the votes follow an idea of the lecture (docs/explanation/sources.md): m+1 equal reports mask m faults.
+// The protocol is this module's own.
 package expel
 
 import "parley"

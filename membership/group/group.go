@@ -1,98 +1,108 @@
-// Package group implements agreed views: the processes agree on the members of each view. With each new view
-// they also agree on the deliveries in the old view.
+// Package group implements agreed views. A view is a numbered set of processes, its members, on which all processes
+// agree. With each new view, the processes also agree on the messages that were delivered in the old view.
 //
-// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a
-// view must agree on its members. All processes that install two consecutive views must have delivered the
-// same messages in between (view synchrony). These must include all messages that any excluded or crashed
-// process has delivered.
+// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a view
+// must agree on its members. All processes that install two consecutive views must have delivered the same messages
+// in between (view synchrony). If a process has delivered a message in a view and then crashed or was excluded,
+// these processes must have delivered this message, too.
 //
-// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages,
-// but must not reorder or double them. Safety holds however long messages take. View changes make progress
-// while more than half of all n processes are up, connected, and eventually not suspected, and have all their
-// durable state. Every view has more than n/2 members. A process that lost its disk, or that restarted in
-// memory mode, counts again after a view has admitted it. Nothing is promised about Byzantine processes.
+// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages, but
+// must not reorder or double them. Safety never depends on delays. Views change as long as more than half of all n
+// processes are up, connected, and eventually not suspected, and have all their durable state. Every view has more
+// than n/2 members. A process that lost its disk, or that restarted without a disk, counts again after a view has
+// admitted it. Nothing is promised about Byzantine processes.
 //
-// There are two main ideas. First, a member answers a view change once, with a report of the messages that it
-// holds. From that step on the member is frozen: it acknowledges and delivers nothing in this view. The
-// members of the next view are the processes that reported, and the processes that have caught up with one of
-// these. The union of the reports is the cut: the messages that every process delivers before it installs the
-// next view. Second, all n processes vote on the next view, whether they are members or not. They decide on
-// it with one instance of agreement/ballot. One value of the ballot contains the members, the joiners and the
-// cuts of all layers.
+// The protocol has two main ideas. First, a member answers a view change once, with a report of the messages that
+// it holds. From then on the member is frozen: it acknowledges and delivers nothing more in this view. The members
+// of the next view are the members that reported, and the joiners (learners) that have caught up with one of these.
+// The cut is the union of the reports: the messages that every process delivers before it installs the next view.
+//
+// Second, all n processes vote on the next view, whether they are members or not. They decide on it by one instance
+// of agreement/ballot. The decided value contains the members, the joiners and the cuts of all layers. A layer is
+// an ordered broadcast that runs in the views.
+//
+// In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. The
+// owner of the ballot waits until enough(S), where S are the processes that have answered. Each disk of a process
+// has a number, and a view records which disk of each process counts:
 //
 //	upon broken(q), mended(q):       tell the members, as in membership/detector
-//	upon mended(q) while any
-//	  message is not delivered:      start a ballot: the link may have lost what is waited for
-//	upon suspecting q in M, ...:     start a ballot on how view v ends, if v is installed
-//	upon PREPARE or ACCEPT of v:     in v: freeze, vote with the report
-//	                                 not in v: vote with nothing, if how v came about is
-//	                                 durable here, and the disk is the one that v counts;
-//	                                 otherwise ask for that
-//	enough(S):                       S a majority of all, and has all of M that are not
-//	                                 suspected, or the flush timer ran out; and those of M in
-//	                                 S, with the learners, are a majority of all
+//	upon mended(q) while a message
+//	  waits for its delivery:        start a ballot: the link may have lost a message
+//	upon suspecting q in M, ...:     start a ballot on the end of v, if v is installed
+//	upon PREPARE or ACCEPT of v:     a member of v: freeze, vote with the report
+//	                                 any other process: vote without a report, if the decision
+//	                                 that made v is on its disk, and if v counts this disk;
+//	                                 otherwise ask for that decision
+//	enough(S):                       S is a majority of all processes; and it contains all of M
+//	                                 that are not suspected, or the flush timer expired; and the
+//	                                 members in S, with the learners, are a majority of all
 //	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
-//	upon READY of j:                 j is a learner that has caught up; if the report is
-//	                                 given, give it again, and start a ballot
-//	upon INSTALL, j in the view:     what j was given and the view become durable together
-//	upon a restart without a disk:   take a number of a disk that was never used, join
+//	upon READY of j:                 j is a learner that has caught up; if the report was
+//	                                 sent, send it again with j, and start a ballot
+//	upon INSTALL, as joiner j:       write the received state and the view to the disk together
+//	upon a restart without a disk:   take a number of a disk that was never used, and join
 //
-// Safety. A layer delivers only messages that all members hold. So each member of the view has reported or
-// delivered every message that any process delivered. A process that starts a ballot is such a member, so the
-// cut in every proposed value contains all these messages. Any two majorities of all processes share a
-// process, which votes once in each ballot. Only votes from the disk that the view counts are valid. So there
-// is one next view. A process votes on the end of view v only if it knows the decision that made v, so no
-// majority can forget a view that another majority made. The decision that admits a process also changes the
-// disk that counts for it. Votes of the process on that decision and on earlier decisions are void. It gave
-// no votes on later decisions, because it had not started when that decision was proposed.
+// Safety. A layer delivers only messages that all members hold. So for every message that any process delivered,
+// each member of the view has reported or delivered it. A process that starts a ballot is such a member, so the cut
+// in every proposed value contains all these messages.
 //
-// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged
-// messages. So any majority whose disks are intact contains a member of the last view. This member can report
-// all deliveries, and help the others to join. There is one exception: a process that was admitted and has
-// not yet received that decision holds nothing. If its sponsor and all others of that view crash while this
-// one message is in flight, views stall until one of them restarts.
+// There is only one next view, because any two majorities of all processes share a process, and each process votes
+// once in each ballot. Only votes from the disk that the view counts are valid. A process votes on the end of view
+// v only if it knows the decision that made v, so no majority can forget a view that another majority made.
+//
+// The decision that admits a process also determines which of its disks counts from then on. So no process votes
+// with two disks. On this decision and on earlier decisions, votes from the new disk are void. On later decisions
+// the old disk gave no votes, because their ballots had not started when this decision was proposed.
+//
+// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages.
+// So any majority with intact disks contains a member of the last view. This member can report all deliveries, and
+// help the others to join. There is one exception. A process that was admitted, and has not yet received that
+// decision, holds nothing. Suppose that its sponsor (the member that sends it the state) and all other members
+// crash while the decision is in flight. Then views stall until one of them restarts.
 //
 // An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
-// [Excluded]. It may rejoin ([Config].Return, or a restart). Then it votes again, and asks a member (its
-// sponsor) to admit it as another incarnation. It delivers nothing until it is a member.
+// [Excluded]. It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks its sponsor to admit
+// it as another incarnation. It delivers nothing until it is a member.
 //
 // [New] runs ordered broadcasts, each a [Layer], on the views of one machine.
 //
-// Source: views and view synchrony as in Birman and Joseph (1987). A fixed set of processes decides which of
-// them are members, as in Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009):
-// deliveries need all members, membership changes need a majority of all processes.
+// Source: views and view synchrony are from Birman and Joseph (1987). A fixed set of processes decides which of
+// them are members: a delivery needs all members, and a change of members needs a majority of all processes. This
+// is from Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009).
 //
 // # Decisions
 //
-// A majority of all configured processes decides on views, and no view is smaller than a majority. A process
-// that is in no view votes from its disk. A process that lost its disk counts again after a decision has
-// admitted it. Motive: all members of a view, which are a majority of all processes, hold all acknowledged
-// messages. So any majority with intact disks can continue, whatever the order of earlier crashes. When
-// majorities of the previous view decided, five processes could shrink to two members. After a crash of all,
-// two other processes could not continue, although one of them had all messages. Cost: five nodes stall after
-// three have crashed, one after the other. Processes that are in no view must receive every decision.
+// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that
+// is in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
+// members of a view, which are a majority of all processes, hold all acknowledged messages. So any majority with
+// intact disks can continue, in whatever order processes crashed before. In an earlier design, a majority of the
+// previous view decided. There, a system of five processes could shrink to two members. After a crash of all
+// processes, it needed both of them: one of them could not continue with another process, although it had all
+// messages. Cost: five nodes stall after three have crashed one after the other. Processes that are in no view must
+// receive every decision.
 //
-// A joiner delivers only after it has become a member, and then everything at once. Until then it keeps all
-// that its sponsor sends, and writes it to the disk in one record when it becomes a member. Motive: otherwise
-// a joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost:
-// the joiner keeps in memory what the members deliver meanwhile, and receives the state again if it crashes.
+// A joiner delivers nothing until it is a member. Until then it keeps everything that its sponsor sends. When it
+// becomes a member, it writes all of this to the disk in one record, and delivers it at once. Motive: otherwise a
+// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the
+// joiner keeps in memory what the members deliver meanwhile. If it crashes, it receives the state again.
 //
-// Each start of a process has a greater number than its last start. The host supplies the number (Step.Life).
-// Motive: a process that lost its disk must not be taken for one of its earlier incarnations, and cannot know
-// their numbers. Cost: if the host loses this number too, the promises about a lost disk may break.
+// Each start (incarnation) of a process has a greater number than its last start. The host supplies the number
+// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations, but the
+// others must distinguish it from these. Cost: if the host loses this number, too, the promises about a lost disk
+// may break.
 //
-// Ordered broadcasts within views are layers of the group, not machines. A group.Layer reports, makes a cut
-// from reports, and installs a view. The group is one machine that contains its layers, its ballot and its
-// monitor. Motive: members, joiners and the cuts of all layers are one decision, and a member must freeze all
-// layers in one step. Cost: layers have an interface of their own in addition to Machine, as protocols in
-// rounds have.
+// Ordered broadcasts within views are layers of the group, and not machines of their own. A layer (group.Layer)
+// reports, computes a cut from reports, and installs a view. The group is one machine that contains its layers, its
+// ballot and its failure detector. Motive: members, joiners and the cuts of all layers are one decision, and a
+// member must freeze all layers in one step. Cost: layers need an interface of their own in addition to Machine.
 //
-// No single message ends a view. With four nodes or more, a process accepts a decision on a view only if it
-// has accepted the value itself, if more than a third of the processes report the decision, or if one process
-// reports it in three periods. Proposals need an earlier promise, and are checked: members, incarnations and
-// disks must follow from the previous view. Motive: one broken node made all others give up their state, and
-// they never recovered. Cost: a process that was away asks twice, and needs 300 ms more if only one other
-// process is left. There is no cost in normal operation. This does not protect against a deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of
+// three cases: it has accepted the value itself; more than a third of the processes report the decision; or one
+// process reports it in three periods. Proposals need an earlier promise. They are checked, too: members,
+// incarnations and disks must follow from the previous view. Motive: before this decision, one broken node made all
+// others give up their state, and they never recovered. Cost: a process that was away asks twice, and needs 300 ms
+// more if only one other process is left. There is no cost in normal operation. This does not protect against a
+// deliberate attack.
 package group
 
 import (

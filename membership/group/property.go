@@ -158,7 +158,7 @@ func viewOrder(h *parley.History) error {
 		for i, v := range all {
 			members, rest, err := parley.ReadSet(v.body, h.N)
 			if err != nil || len(rest) > 0 || !members.Has(v.at) {
-				return fmt.Errorf("%s installs view %d and is no member of it", h.Name(v.at), v.number)
+				return fmt.Errorf("%s installs view %d, but is not a member of it", h.Name(v.at), v.number)
 			}
 			if v.follows && v.number != all[i-1].number+1 {
 				return fmt.Errorf("%s installs view %d after view %d", h.Name(v.at), v.number, all[i-1].number)
@@ -273,7 +273,7 @@ func viewSynchrony(h *parley.History, anyOrder bool) error {
 
 // Promises returns which properties of views hold under the conditions of a run.
 func Promises(a parley.RunConditions) []parley.Promise {
-	holds, because := true, "any two majorities of all share a process, and each votes once"
+	holds, because := true, "any two majorities of all processes share a process, and each process votes once"
 	if a.Network.Doubled || a.Network.Reordered {
 		holds, because = false, "a link doubled messages or changed their order"
 	}

@@ -4,16 +4,17 @@
 //
 // Model: synchronous rounds, crash and omission faults.
 //
-// Source: the lecture, model of processor failures: in the synchronous model, omission can be detected.
+// Source: the lecture (docs/explanation/sources.md), model of processor failures: in the synchronous model,
+// omission can be detected.
 //
-// Why it works: in every round each process sends to every other process, and a message arrives in the round
-// in which it is sent. If process p does not receive q's message, then either q has not sent the message or
-// p has not received it. So if p is correct, q is faulty. Without rounds no message is ever known to be
-// missing, and a silent process cannot be distinguished from a slow one: see membership/detector, which
-// guesses.
+// Why it works: in every round each process sends to every other process, and a message arrives in the round in
+// which it is sent. If process p does not receive q's message, then either q has not sent the message or p has not
+// received it. So if p is correct, q is faulty. This needs rounds. Without rounds a process never knows that a
+// message is missing, and cannot distinguish a silent process from a slow one; a detector can then only guess (see
+// membership/detector).
 //
-// Not promised: that correct processes name the same processes, because a faulty process may omit to send to
-// one process and send to another; and that a named process is faulty, if the process that names it omits to
+// Not promised: that correct processes name the same processes, because a faulty process may omit to send to one
+// process and send to another; that a named process is faulty, because the process that names it may itself omit to
 // receive.
 package watch
 
@@ -72,7 +73,7 @@ func Rounds(c Config) lockstep.Protocol {
 			Promises: func(parley.RunConditions) []parley.Promise {
 				return []parley.Promise{
 					{Property: Accuracy, Holds: true, Because: "what a correct process sends in a round arrives in that round"},
-					{Property: Named, Because: "a single run need not show it"},
+					{Property: Named, Because: "a single run need not show this"},
 				}
 			},
 			Cost: func(n, _ int) parley.Cost {

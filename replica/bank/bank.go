@@ -1,6 +1,7 @@
-// Package bank is the lecture's bank account as a replicated state machine. It shows why replicas need one
-// order: if two replicas apply a deposit of 150 dollars and 8 percent of interest in different orders, one
-// holds 1242 dollars and the other 1230.
+// Package bank implements a bank account as a replicated state machine, an example of the lecture
+// (docs/explanation/sources.md). It shows why replicas need one order. For example, one replica applies a deposit
+// of 150 dollars and then 8 percent of interest, and another replica applies them in the other order. Then one
+// holds 1242 dollars, and the other holds 1230 dollars.
 package bank
 
 import (

@@ -1,9 +1,9 @@
-// Package keyvalue is a table of keys and values, and of counters, as a replicated state machine. A command
-// reads or changes one key. It is atomic: no other command runs between its read and its write.
+// Package keyvalue implements a table of keys and values, and of counters, as a replicated state machine. A command
+// reads or changes one key. Commands are atomic: no other command runs between the read and the write of a command.
 //
-// Every change of a key gives it the next version, from 1. A key that is deleted and created again continues
-// with its last version. So a client that knows a version can detect whether the key has changed since then,
-// and a version may serve as a fencing token.
+// Every change of a key gives the key its next version, beginning with 1. If a key is deleted and created again,
+// its versions continue. So a client that knows a version can detect whether the key has changed since then. A
+// version may also serve as a fencing token.
 package keyvalue
 
 import (

@@ -1,5 +1,6 @@
-// Package news is the lecture's network news as a replicated state machine. It shows why replicas need causal
-// order: a reader who gets a response before its article misunderstands the response.
+// Package news implements network news as a replicated state machine, an example of the lecture
+// (docs/explanation/sources.md). It shows why replicas need causal order: a reader who gets the response to a
+// posting before the posting misunderstands the response.
 package news
 
 import (

@@ -72,7 +72,7 @@ func asOne(h *parley.History, c Config) error {
 			return nil
 		}
 		if answer := machine.Apply(x.command); !bytes.Equal(answer, x.answer) {
-			return fmt.Errorf("%s at position %d is answered with %s, and by one machine with %s",
+			return fmt.Errorf("%s at position %d is answered with %s, but one machine would answer %s",
 				parley.Printable(x.command), position, parley.Printable(x.answer), parley.Printable(answer))
 		}
 	}
@@ -125,7 +125,7 @@ func (x *answerLog) answer(d *parley.ExternalEvent) error {
 		return fmt.Errorf("position %d has two commands: %s is answered %s, and %s is answered %s", position,
 			named(x.h, before.client), parley.Printable(before.answer), named(x.h, client), parley.Printable(d.Msg.Body))
 	case len(x.asked[client]) == 0:
-		return fmt.Errorf("%s answers %s at position %d, and was not asked", x.h.Name(d.At),
+		return fmt.Errorf("%s answers %s at position %d, but received no such command", x.h.Name(d.At),
 			parley.Printable(d.Msg.Body), position)
 	}
 	asked := x.asked[client][0]

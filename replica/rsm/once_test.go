@@ -127,13 +127,13 @@ func TestAsOneMachine(t *testing.T) {
 		return nil
 	}
 	for says, change := range map[string]func(h *parley.History){
-		"and by one machine with 1001": func(h *parley.History) { own(h, 1).Msg.Body = []byte("1002") },
-		"has two commands":             func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
-		"and was not asked":            func(h *parley.History) { h.Requests = h.Requests[:3] },
+		"but one machine would answer 1001": func(h *parley.History) { own(h, 1).Msg.Body = []byte("1002") },
+		"has two commands":                  func(h *parley.History) { own(h, 4).Msg.Seq = 1 },
+		"but received no such command":      func(h *parley.History) { h.Requests = h.Requests[:3] },
 		"when position 3 was answered": func(h *parley.History) {
 			own(h, 3).Msg.Seq, own(h, 2).Msg.Seq = 2, 3
 		},
-		"and by one machine with 1024.02": func(h *parley.History) { h.Requests[3].Msg.Body = []byte("deposit 3") },
+		"but one machine would answer 1024.02": func(h *parley.History) { h.Requests[3].Msg.Body = []byte("deposit 3") },
 	} {
 		h := run()
 		change(h)

@@ -23,7 +23,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	asOne := ordered
 	if a.Faulty > 0 && (slices.Contains(c.Order, problem.TotalOrder) || slices.Contains(c.Order, problem.Agreement)) {
-		asOne = cmp.Or(ordered, "only correct processes share the order: one that crashes may have answered in another")
+		asOne = cmp.Or(ordered, "only correct processes share the order: a process that crashes may "+
+			"have answered in another order")
 	}
 	const function = "the state is a function of the commands in their order (Schneider 1990)"
 	return []parley.Promise{
@@ -32,7 +33,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(Once,
 			fmt.Sprintf("the state holds the last number of each of the last %d clients", c.Sessions), once),
 		parley.Promised(Completion, "every broadcast is delivered, applied, and answered", c.unanswered(a)),
-		parley.Promised(Answers, "", "a single run need not show it"),
+		parley.Promised(Answers, "", "a single run need not show this"),
 	}
 }
 
@@ -52,7 +53,7 @@ func (c Config) unanswered(a parley.RunConditions) string {
 	case active != parley.Everyone(c.N):
 		return "a spare answers nothing"
 	case c.Setup.Checked && active.Len()-a.Faulty <= c.Setup.M:
-		return "too few active copies are left to confirm a state"
+		return "too few active replicas are left to confirm a state"
 	}
 	return because
 }

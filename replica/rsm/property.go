@@ -106,13 +106,13 @@ func alone(h *parley.History) string {
 		}
 		first[d.Msg.Seq] = d.At
 	}
-	return "no two correct copies answer at the same position"
+	return "no two correct replicas answer at the same position"
 }
 
 // unasked returns why no answer is owed, or "".
 func unasked(h *parley.History) string {
 	if changes(h) {
-		return "the setup changes, and a copy that is made a spare answers nothing"
+		return "the setup changes, and a replica that becomes a spare answers nothing"
 	}
 	for i := range h.Requests {
 		if _, _, ok := asker(&h.Requests[i]); ok && h.Correct(h.Requests[i].At) {

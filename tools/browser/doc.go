@@ -1,3 +1,4 @@
-// Package browser tests the lab in a browser, Chromium: the page that "parley lab" serves, and the same page as static
-// files. It is a module of its own, so that Parley does not require a driver of browsers.
+// Package browser tests the lab in the browser Chromium: the page that "parley lab" serves, and the same page as
+// static files. It is a separate module, so that Parley itself does not depend on the library that controls the
+// browser.
 package browser

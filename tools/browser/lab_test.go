@@ -94,7 +94,8 @@ func TestOpenedByFile(t *testing.T) {
 	}
 }
 
-// lecture serves a page of another site that shows an address in a frame.
+// lecture serves a page of another site that shows an address in a frame, with what docs/how-to/publish-the-lab.md says
+// about a sandbox.
 func lecture(t *testing.T, address string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +104,8 @@ func lecture(t *testing.T, address string) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<!DOCTYPE html><title>Lecture</title><iframe src="` + address + `"></iframe>`))
+		_, _ = w.Write([]byte(`<!DOCTYPE html><title>Lecture</title><iframe src="` + address +
+			`" sandbox="allow-scripts allow-same-origin allow-downloads"></iframe>`))
 	}))
 	t.Cleanup(s.Close)
 	return strings.Replace(s.URL, "127.0.0.1", "localhost", 1)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func newEngines(t *testing.T) *engines {
 	t.Helper()
 	b := open(t, static(t, "/", nil))
 	evaluate[bool](b, `(() => {
-		const worker = new Worker("worker.js", {type: "module"}), open = new Map();
+		const worker = new Worker("`+worker(t)+`", {type: "module"}), open = new Map();
 		worker.onmessage = ({data}) => {
 			if (data.failed) throw new Error(data.failed);
 			if (data.answer === undefined) return;
@@ -60,6 +61,16 @@ func newEngines(t *testing.T) *engines {
 		t.Fatalf("version %q, %v", a.Version, err)
 	}
 	return &engines{b, engine.New(catalog.All(), scenarios.Files, a.Version), make(map[string]int)}
+}
+
+// worker returns the name of the static page's worker.
+func worker(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(built.site, "worker-*.js"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("workers: %q, %v", found, err)
+	}
+	return filepath.Base(found[0])
 }
 
 // question makes a question about a run.
@@ -111,6 +122,28 @@ func (e *engines) compare(t *testing.T, questions ...string) {
 					parting(evaluate[string](e.tab, "askEngine("+literal(some[i])+")"), string(want)))
 			}
 		}
+	}
+}
+
+// measured are the parts of the answer of a search that differ from one search to the next, because they are measured
+// or depend on which of several threads is first at a state.
+var measured = regexp.MustCompile(`"(?:wall_seconds|bytes|runs)":[0-9.e+-]+|in [0-9.]+ m?s|[0-9.]+ [KMG]iB`)
+
+// compareSearches is compare for a search that measures itself.
+func (e *engines) compareSearches(t *testing.T, question string) {
+	t.Helper()
+	var asked struct{ Ask string }
+	if err := json.Unmarshal([]byte(question), &asked); err != nil {
+		t.Fatal(err)
+	}
+	e.kinds[asked.Ask]++
+	got := evaluate[string](e.tab, "askEngine("+literal(question)+")")
+	want := string(e.native.Answer(context.Background(), []byte(question), nil))
+	if strings.HasPrefix(want, `{"error":{`) {
+		t.Errorf("%.200s: %.300s", question, want)
+	}
+	if got, want = measured.ReplaceAllString(got, "…"), measured.ReplaceAllString(want, "…"); got != want {
+		t.Errorf("%.300s: the answers differ: %s", question, parting(got, want))
 	}
 }
 
@@ -166,6 +199,29 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
+	for _, m := range []struct {
+		protocol string
+		flags    map[string]string
+	}{
+		{"om", map[string]string{"n": "4", "m": "1", "step": "round", "for": "10m"}},
+		{"om", map[string]string{"n": "3", "m": "1", "step": "round", "for": "10m", "beyond-bound": "true"}},
+		{"diffusion", map[string]string{"n": "3", "crashes": "1", "for": "10m"}},
+	} {
+		model := map[string]any{"protocol": m.protocol, "flags": m.flags}
+		e.compare(t, literal(map[string]any{"ask": "model", "model": model}))
+		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
+		for moves := []int{}; len(moves) < 5; {
+			step := literal(map[string]any{"ask": "walk", "model": model, "moves": moves})
+			e.compare(t, step)
+			possible := len(ask[engine.WalkAnswer](t, e, step).Next)
+			if possible == 0 {
+				break
+			}
+			moves = append(moves, len(moves)%possible)
+		}
+	}
+	model := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "for": "10m"}}
+	e.compareSearches(t, literal(map[string]any{"ask": "pairs", "model": model}))
 	e.compare(t, `{"ask":"presets"}`)
 	for _, p := range ask[engine.PresetsAnswer](t, e, `{"ask":"presets"}`).Presets {
 		t.Run(p.Title, func(t *testing.T) {
@@ -179,7 +235,7 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +(?:of|search)`).FindAllSubmatch(source, -1)
+	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +\S`).FindAllSubmatch(source, -1)
 	if len(kinds) < 14 {
 		t.Fatalf("engine.go has %d kinds of questions", len(kinds))
 	}
@@ -217,4 +273,34 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	}
 	recorded := map[string]any{"trace": ask[engine.ExportAnswer](t, e, question("export", of, "form", "trace")).Text}
 	return append(all, question("run", recorded), question("state", recorded, "at", events))
+}
+
+// A search in the browser reports its progress, and ends early if it is stopped; meanwhile the worker answers other
+// questions.
+func TestStop(t *testing.T) {
+	b := open(t, static(t, "/", nil))
+	run := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "7", "m": "2", "faulty": "2=moves:,3=moves:"}}
+	search := question("search", run, "free", []string{"P2", "P3"}, "property", "agreement", "seconds", 600)
+	// The search takes minutes.
+	got := evaluate[[]string](b, `new Promise(done => {
+		const worker = new Worker("`+worker(t)+`", {type: "module"}), heard = [];
+		worker.onmessage = ({data}) => {
+			if (data.failed) done(["failed: " + data.failed]);
+			if (data.id === 1 && data.progress && heard.length === 0) {
+				heard.push("progress");
+				worker.postMessage({id: 2, question: '{"ask":"levels"}'});
+			}
+			if (data.id === 2) {
+				heard.push("levels");
+				worker.postMessage({stop: 1});
+			}
+			if (data.id === 1 && data.answer) done([...heard, JSON.parse(data.answer).outcome ?? data.answer]);
+		};
+		worker.postMessage({});
+		worker.postMessage({id: 1, question: `+literal(search)+`});
+	})`)
+	if want := []string{"progress", "levels", "interrupted"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.clean()
 }

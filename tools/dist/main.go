@@ -1,11 +1,11 @@
-// Command dist builds a release from the commit that is checked out: binaries in archives, a .deb and a .rpm, a
-// container image, a list of the modules in each binary, and checksums.
+// Command dist builds a release from the commit that is checked out. A release has archives with binaries, a .deb
+// and a .rpm package, a container image, a list of the modules in each binary, and checksums.
 //
 //	go -C tools/dist run . [-out FOLDER] [-targets linux/amd64,windows/arm64]
 //
-// It clones the repository and builds in the clone, so that no file that is not committed can get into a release, and
-// the go command writes the commit into the binaries. All times are the time of the commit: a second release of the
-// same commit by the same version of Go has the same bytes.
+// The command clones the repository and builds in the clone. So only committed files can get into a release, and
+// the go command writes the commit into the binaries. All times in the files are the time of the commit. So if the
+// same version of Go builds the same commit again, the release has the same bytes.
 package main
 
 import (

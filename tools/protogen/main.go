@@ -1,5 +1,6 @@
-// Command protogen writes the Go code of the client API's .proto files: the messages and the services. It
-// compiles the files itself, and runs the plugins of the two libraries to generate the code.
+// Command protogen generates Go code from the .proto files of the client API: the messages and the services. It
+// compiles the .proto files itself, and runs the plugins of the libraries protobuf and Connect to generate the
+// code.
 //
 //	go run ./protogen -root DIR
 package main
@@ -31,8 +32,8 @@ const (
 	imports = "cluster/api"          // file names are relative to it
 	pattern = "parley/v1/*.proto"    // relative to imports
 	target  = "cluster/api/parleyv1" // the folder of the Go package
-	notice  = "// Package parleyv1 is the client API's messages, clients and handlers, as the files under\n" +
-		"// cluster/api/parley/v1 define them.\n"
+	notice  = "// Package parleyv1 has the messages, clients and handlers of the client API. They are generated " +
+		"from the files\n// under cluster/api/parley/v1.\n"
 )
 
 func main() {

@@ -1,5 +1,5 @@
-// Command rename gives the module another path, everywhere that it is named: in the go.mod files, in
-// imports, and where text, data or seeded bugs name its packages.
+// Command rename gives the module another path. It changes the path in the go.mod files, in imports, and in text,
+// data and seeded bugs that name packages of the module.
 //
 //	go run ./rename -root DIR MODULE
 package main

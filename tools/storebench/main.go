@@ -1,6 +1,6 @@
-// Command storebench compares cluster/store with other logs that a Go program can embed: which damage to
-// its files each detects, how it reacts when its disk fails, and how many records it makes durable per
-// second.
+// Command storebench compares cluster/store with other logs that a Go program can embed. It reports which damage to
+// its files each log detects, how each log reacts when its disk fails, and how many records per second each log
+// makes durable.
 package main
 
 import (

@@ -1,35 +1,37 @@
-// Package sliced simulates whole systems that agree by exponential information gathering (EIG):
-// synchronous rounds, oral messages, binary values, and an adversary that acts for the faulty
-// processes. It is the engine for large sweeps; package eig has the machine of one process.
+// Package sliced simulates whole systems that agree by exponential information gathering (EIG): all processes at
+// once, in synchronous rounds, with oral (unsigned) messages and binary values. An adversary chooses the messages
+// of the faulty processes. Use this package for large sweeps. Package eig has the machine of one process.
 //
-// The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants. Validity: if
-// the source is correct, every correct lieutenant decides on its value. Agreement: all correct lieutenants
-// decide on the same value. With m faulty processes both hold whenever n > 3m. The engines do not assume
-// that: they accept any number of faults, and compute the decisions from the messages.
+// The problem. One of n processes, the source, sends a value to the n-1 others, its lieutenants. Validity: if the
+// source is correct, every correct lieutenant decides on its value. Agreement: all correct lieutenants decide on
+// the same value. With m faulty processes, both properties hold whenever n > 3m. This package also simulates
+// systems with n <= 3m: it accepts any number of faults, and computes the decisions from the messages.
 //
-// The algorithm, as in the two stages of the article. In round 0 the source sends its value. In each round r
-// of 1..m, a lieutenant relays every value of round r-1 whose path does not contain it, and appends itself to
-// the path. It relays to all lieutenants, also to itself and to the lieutenants on the path, but never to the
-// source. A missing value is the default. Then each lieutenant resolves its tree from the leaves up. The
-// output of a leaf is its input. A node above takes the output of more than half of its children, or the
-// default if there is none. The root's output is the decision.
+// The algorithm has the two stages of the article (docs/explanation/sources.md). First stage: in round 0 the source
+// sends its value. Each value has a path, which names the processes that the value has passed through. In each
+// round r from 1 to m, a lieutenant relays every value of round r-1 whose path does not contain the lieutenant, and
+// appends itself to the path. It relays to all lieutenants, itself and those on the path included, but not to the
+// source. A missing value is the default.
 //
-// The representation. Only a faulty sender can send different values to different receivers. So there is one
-// tree for the whole system instead of one per process. Each node of the tree holds a word: bit r is the
-// value that lieutenant r holds there. The word of a correct relay is its own bit, repeated. The word of a
-// faulty relay comes from the adversary. Bit-sliced counters compute the majority for all receivers at once.
+// Second stage: each lieutenant resolves its tree of values from the leaves up. The output of a leaf is its input.
+// The output of any other node is the output of more than half of its children, or the default if no output has so
+// many. The output of the root is the decision.
 //
-// Two engines give the same decisions:
+// The representation. The trees of all lieutenants are stored as one tree, because a correct sender sends the same
+// value to all receivers. Each node of the tree holds a word, in which bit r is the value that lieutenant r holds
+// at this node. If the relay is correct, all bits of the word are equal. If the relay is faulty, the adversary
+// chooses the word. Bit-sliced counters compute the majority for all lieutenants at once.
 //
-//   - [System.Levels] keeps the whole tree and lets every node be inspected. Its memory grows with
-//     the tree.
-//   - [System.DepthFirst] evaluates every node and asks the adversary for every lie, in a few KiB per worker.
+// Two engines compute the same decisions:
+//
+//   - [System.Levels] keeps the whole tree, and every node can be inspected. Its memory grows with the tree.
+//   - [System.DepthFirst] visits every node, asks the adversary for every lie, and needs only a few KiB per worker.
 //
 // # Decisions
 //
-// The engines for whole systems are a package of their own. They simulate all processes in one tree,
-// one bit per receiver, and use several cores. Motive: a protocol package has no
-// goroutines. Cost: EIG exists a second time, as a fast engine; a differential test compares the two.
+// The engines for whole systems are a package of their own. They simulate all processes in one tree, with one bit
+// per receiver, and use several cores. Motive: a protocol package must have no goroutines. Cost: EIG is implemented
+// twice. A test compares the decisions of both implementations.
 package sliced
 
 import "fmt"

@@ -1,8 +1,8 @@
 // Package client calls the nodes of a cluster: it connects with a client's certificate, and interprets errors.
 //
-// A [Client] calls one node. [Nodes] calls the next node if a node is down, and never repeats a request that
-// may have taken effect. A [Subscription] continues at the next node without a gap. A [Session] applies each
-// command of a table at most once, however often it retries.
+// A [Client] calls one node. [Nodes] calls the next node if a node is down, and never repeats a request that may
+// have taken effect. A [Subscription] continues at the next node without a gap. A [Session] numbers commands, so
+// that a table applies each command at most once, however often the session retries.
 package client
 
 import (

@@ -1,6 +1,6 @@
-// Package participant calls a service in another process on the same computer, which carries out a node's
-// part of transactions. The file parley/v1/participant.proto defines this ParticipantService. Package cluster
-// uses the calls.
+// Package participant calls the service that carries out a node's part of transactions. This service
+// (ParticipantService in the file parley/v1/participant.proto) is another process on the same computer, which you
+// write. Package cluster makes the calls.
 package participant
 
 import (

@@ -1,5 +1,5 @@
-// Package kerneltest provides a kernel for tests of services. It is the kernel of a node whose links carry no
-// messages.
+// Package kerneltest makes a kernel for the test of one service. It is the kernel of a node without connections to
+// its peers.
 package kerneltest
 
 import (

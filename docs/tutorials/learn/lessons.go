@@ -1,4 +1,5 @@
-// Package learn holds the lessons' table of contents, from which the lab makes its guide.
+// Package learn embeds the table of contents of the lessons. The lab (the web page of "parley lab") makes its guide
+// from this table.
 package learn
 
 import _ "embed"

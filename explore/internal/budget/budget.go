@@ -1,5 +1,5 @@
-// Package budget ends a search when its time or memory is used up, when its context ends, or when it has
-// found enough.
+// Package budget ends a search in four cases: its time or its memory is used up, its context ends, or it has found
+// enough.
 package budget
 
 import (

@@ -1,8 +1,8 @@
-// Package failover measures how the failure of one node delays the other nodes. All nodes send at a steady
-// rate, one is killed or paused, and the others report for how long they delivered nothing.
+// Package failover measures how the failure of one node delays the other nodes. All nodes broadcast at a steady
+// rate, and one node is killed or paused. Then each other node reports the time during which it delivered nothing.
 //
-// Every node is a process of its own, so that a kill affects all of it. [Run] is the measuring side, and [Serve] is a
-// node.
+// Every node is a process of its own, so that a kill ends all of it. [Run] makes the measurement, and [Serve] runs
+// a node.
 package failover
 
 import (

@@ -1,9 +1,9 @@
-// Package order times the ordered broadcast of a cluster: all nodes are in one process and connected over loopback
-// under mutual TLS.
+// Package order times the ordered broadcast of a cluster. All nodes are in one process, connected over loopback by
+// mutual TLS.
 //
-// A phase measures the same as the benchmarks of other systems: the rate at which the slowest node delivers
-// while senders keep a window of messages in flight, and the time from submitting one message to its delivery
-// at the sender and at the last node.
+// A phase measures the same as the benchmarks of other systems. One figure is the rate at which the slowest node
+// delivers, while senders keep a fixed number of messages in flight. The other figure is the time from submitting
+// one message until the sender, and until the last node, delivers it.
 package order
 
 import (

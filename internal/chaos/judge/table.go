@@ -1,5 +1,5 @@
-// Package judge checks whether the answers and deliveries of the nodes of a cluster are consistent: whether
-// the answers of a table are linearizable, and whether all nodes deliver the same payloads in the same order.
+// Package judge checks the answers and deliveries of a cluster: whether the answers of a table are linearizable,
+// and whether all nodes deliver the same payloads in the same order.
 package judge
 
 import (

@@ -1,5 +1,5 @@
-// Package form decodes JSON strictly: deviations that the standard library's decoder tolerates are errors
-// here.
+// Package form decodes JSON strictly. It reports an error for deviations that the standard library's decoder
+// tolerates.
 package form
 
 import (

@@ -1,4 +1,4 @@
-// Package chart draws charts as scenes.
+// Package chart draws charts as scenes (pictures in the form of package scene).
 package chart
 
 import (

@@ -1,5 +1,5 @@
-// Package prose formats text in a fixed-width font: numbers and lists in words, and folded or shortened lines. The
-// same text has the same width everywhere.
+// Package prose formats text in a fixed-width font. It writes numbers and lists in words, and folds or shortens
+// lines. The width of a text does not depend on the terminal.
 package prose
 
 import (

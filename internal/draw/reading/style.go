@@ -1,6 +1,7 @@
-// Package reading derives from a trace what pictures and text show: who sent what to whom in which round, who
-// lied, the outcome of each process, and each event in words. It also chooses which part of a large
-// information tree is shown. The packages that make pictures and text read traces only through this package.
+// Package reading derives from a trace what pictures and text show: which process sent what to which process in
+// which round, which processes lied, the outcome of each process, and each event in words. It also chooses which
+// part of a large information tree is shown. Packages that make pictures and text read traces only through this
+// package.
 package reading
 
 import (

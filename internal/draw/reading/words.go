@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,8 +99,10 @@ func (w Words) Event(e trace.Event) string {
 		text = fmt.Sprintf("refuses %s of %s", string(e.Msg.Body), w.Called(e.Peer))
 	case trace.Append:
 		text = durable(e.Msg.Body)
+	case trace.Start:
+		text = "starts"
 	default:
-		text = e.Op.String()
+		text = cmp.Or(w.Does(e), e.Op.String())
 	}
 	line := fmt.Sprintf("%8s  %s %s", prose.Number(uint64(max(e.Time, 0))), w.Called(e.At), text)
 	return prose.Cut(line, w.Columns())

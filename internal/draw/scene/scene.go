@@ -1,6 +1,6 @@
-// Package scene describes a picture before it is written: marks with their positions, each with a reference to what
-// it shows. Package svg writes scenes, as files and as parts of a page. The JSON form is for programs that draw the
-// picture themselves.
+// Package scene describes a picture as data: marks with positions. Each mark says which event or process it shows.
+// Package svg writes scenes as files and as parts of a web page. Scenes also have a JSON form, for programs that
+// draw the picture themselves.
 package scene
 
 import (

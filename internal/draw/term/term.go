@@ -1,10 +1,9 @@
 // Package term writes runs as text: tables of messages, information trees, decisions,
 // verdicts, and pictures made of characters.
 //
-// Everything is a pure function from data to text: nothing reads a terminal, a clock or the environment, and
-// the same data give the same bytes. The width is a parameter, in columns of a fixed-width font, and no line
-// is wider. If something is too big to be shown completely, it is folded, collapsed or counted, never
-// refused.
+// Every function is pure: it reads no terminal, no clock and no environment, and the same data give the same bytes.
+// The width is a parameter, in columns of a fixed-width font, and no line is wider. A picture that would be too big
+// is folded or collapsed, or it shows numbers in place of its parts. It is never refused.
 package term
 
 import (

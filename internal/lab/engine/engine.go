@@ -1,9 +1,10 @@
-// Package engine answers the questions of the page: it runs what the page asks for, and returns pictures, tables and
-// words. The page has one engine in the program that serves it, or one in the browser itself, compiled to WebAssembly.
+// Package engine computes what the web page of "parley lab" shows. The page shows runs of protocols in a browser.
+// It sends questions, such as a run to make, and the engine answers with pictures, tables and texts. The engine
+// runs in the program that serves the page, or in the browser itself, compiled to WebAssembly.
 //
-// A question and its answer are one JSON object each. An answer depends on nothing but the question and the version of
-// the program: every question says which run it is about, and the engine only remembers the last runs. So a question
-// may go to any engine, and both forms of the page get the same bytes.
+// A question is a JSON object, and so is its answer. An answer depends only on the question and on the version of
+// the program, because every question contains the description of its run. (The engine remembers the latest runs
+// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes.
 package engine
 
 import (
@@ -78,6 +79,7 @@ var answerers = map[string]answerer{
 	"presets": ofAll((*Engine).presets),
 	"explore": exploring,
 	"pairs":   pairing,
+	"walk":    walking,
 }
 
 // ofAll makes an answerer from a method that answers at once.

@@ -57,9 +57,11 @@ type PairsAnswer struct {
 	SVG string `json:"svg,omitempty"`
 }
 
-// unexplored are flags of a search that the engine sets, and sought the one that another question sets.
-var unexplored = []string{"memory", "workers"}
+// set are flags that the engine sets. Its memory may be that of a browser. With several threads, the counterexample
+// that is found would depend on their speed.
+var set = map[string]string{"memory": "1", "workers": "1"}
 
+// sought is a flag that another question sets.
 const sought = "indistinguishable"
 
 // groups are the flags of a search by what they are about. Other flags belong to the protocol.
@@ -93,14 +95,19 @@ func (m Model) flagsOf(protocols []parley.Protocol) (*exploration.Flags, *pflag.
 	fs.Usage = func() {}
 	f := exploration.New(p, fs)
 	for _, name := range slices.Sorted(maps.Keys(m.Flags)) {
-		if fs.Lookup(name) == nil || slices.Contains(unexplored, name) {
+		if fs.Lookup(name) == nil || set[name] != "" {
 			return nil, nil, parley.FlagErrorf(name, "a search of %s has no such setting", p.Name)
 		}
 		if err := fs.Set(name, m.Flags[name]); err != nil {
 			return nil, nil, err
 		}
 	}
-	return f, fs, fs.Set("memory", "1")
+	for name, value := range set { // order: each sets another flag
+		if err := fs.Set(name, value); err != nil {
+			return nil, nil, err
+		}
+	}
+	return f, fs, nil
 }
 
 // search makes the search of a model.
@@ -149,7 +156,7 @@ func modelOf(protocols []parley.Protocol, m Model) (any, error) {
 	}
 	a := ModelAnswer{Fields: []Field{}, Words: []string{}}
 	fs.VisitAll(func(g *pflag.Flag) {
-		if slices.Contains(unexplored, g.Name) || g.Name == sought {
+		if set[g.Name] != "" || g.Name == sought {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(g)
@@ -227,6 +234,51 @@ func pairing(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (a
 		a.SVG = string(svg.Page(draw.Pairs(found.Protocol(), *found.Drawn), "pairs"))
 	}
 	return a, nil
+}
+
+// WalkAnswer is the answer to "walk": where a run is after some moves, and which are possible now.
+type WalkAnswer struct {
+	Over   bool     `json:"over"`
+	Roots  int      `json:"roots"`  // initial states of the model
+	Begins int      `json:"begins"` // the ways in which the chosen one can begin
+	Taken  []string `json:"taken"`
+	Next   []string `json:"next"` // a move is an index in this list
+	Broken []string `json:"broken"`
+	Trace  string   `json:"trace"` // the run so far, as a file
+}
+
+type walkQuestion struct {
+	aboutModel
+	Root  int   `json:"root"`
+	Begin int   `json:"begin"`
+	Moves []int `json:"moves"`
+}
+
+// mostMoves is the largest number of moves of a walk.
+const mostMoves = 2000
+
+// walking answers where a run is after some moves.
+func walking(ctx context.Context, e *Engine, b []byte, _ func([]byte)) (any, error) {
+	var q walkQuestion
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	if len(q.Moves) > mostMoves {
+		return nil, fmt.Errorf("%d moves: at most %d are allowed", len(q.Moves), mostMoves)
+	}
+	_, s, err := q.Model.search(e.protocols)
+	if err != nil {
+		return nil, err
+	}
+	w, err := exploration.Walk(ctx, s, q.Root, q.Begin, q.Moves)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := trace.Write(&text, w.Header, w.Log); err != nil {
+		return nil, err
+	}
+	return WalkAnswer{w.Over, w.Roots, w.Begins, w.Taken, w.Next, w.Broken, text.String()}, nil
 }
 
 // onProgress passes the progress of a search on as JSON.

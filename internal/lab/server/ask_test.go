@@ -94,12 +94,12 @@ func TestAskNotReceived(t *testing.T) {
 		c, _ := r.raw("POST /ask HTTP/1.1\r\nHost: " + host + "\r\nOrigin: " + origin + "\r\nContent-Type: application/json\r\n" +
 			"Cookie: parley-lab-7411=" + r.token + "\r\nContent-Length: 2\r\n\r\n{}")
 		defer c.Close()
-		time.Sleep(server.Patience - 1)
+		time.Sleep(server.Patience - time.Nanosecond)
 		synctest.Wait()
 		if ended.Load() != 0 {
 			t.Errorf("the answer ended after %v", time.Since(began))
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if ended.Load() != 1 {
 			t.Errorf("the answer has not ended after %v", time.Since(began))

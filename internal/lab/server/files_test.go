@@ -53,8 +53,9 @@ func TestFiles(t *testing.T) {
 			ServeHTTP(timeless{w}, httptest.NewRequest("GET", origin+"/", nil))
 		return w.Header().Get("ETag")
 	}
-	if tag("one") != tag("one") || tag("one") == tag("two") {
-		t.Errorf("tags: %s, %s, %s", tag("one"), tag("one"), tag("two"))
+	one, again, two := tag("one"), tag("one"), tag("two")
+	if one != again || one == two {
+		t.Errorf("tags: %s, %s, %s", one, again, two)
 	}
 }
 

@@ -1,22 +1,25 @@
-// Package server serves the lab: the files of its page, the style sheet scene.css of the engine's pictures, and the
-// engine's answers to the page's questions. The page posts a question to /ask and gets lines of JSON: {"progress":...}
-// any number of times, and {"answer":...} at the end. Before that it posts {"token":...} to /token.
+// Package server serves the lab (the web page of "parley lab") by HTTP. It serves the files of the page and
+// scene.css, the style sheet of the pictures. It also passes the questions of the page to the engine
+// (internal/lab/engine), and returns the answers. First the page posts {"token":...} to /token. Then it posts each
+// question to /ask, and gets lines of JSON: any number of lines {"progress":...}, and {"answer":...} as the last
+// line.
 //
 // # Decisions
 //
-// The server refuses every request whose Host it does not serve, and every request of another origin. *Motive:* all web
-// pages that a browser shows, and all users of the computer, reach a loopback address. *Cost:* each address that leads
-// to the server must be listed in [Options].Hosts. One request of another origin is allowed: to open the page in a tab
-// of its own, so that a link in a ticket works.
+// The server refuses a request if its header Host names an address that the server does not serve, or if a page of
+// another origin made the request. Motive: all web pages in the user's browser, and all users of the computer, can
+// reach a loopback address. Cost: [Options].Hosts must list every address of the server. There is one exception:
+// another page may open the lab in a tab of its own, so that links to the lab work.
 //
-// A request that acts needs a token. The page gets it in the fragment of its address, which no browser sends to a
-// server, and exchanges it for a cookie that no script reads. *Motive:* a token in the address would remain in the
-// history and in copied links. *Cost:* cookies do not distinguish ports, so another server on the same host gets the
-// cookie if the user opens its page in the same browser; the name of the cookie has the port, so that two labs do not
-// overwrite each other's.
+// A question needs a token: without it, the server refuses the request to /ask. The page gets the token in the
+// fragment of its address, which browsers do not send to servers, and exchanges the token for a cookie that scripts
+// cannot read. Motive: a token in the rest of the address would remain in the history and in copied links. Cost:
+// cookies do not distinguish ports. If the user opens a page of another server on the same host, that server gets
+// the cookie. The name of the cookie contains the port, so that two labs do not overwrite each other's cookie.
 //
-// At most [Answers] questions are answered at the same time, and [Waiting] more may wait. *Motive:* an answer may take
-// all memory that the engine allows it. *Cost:* a question may be refused although the computer is idle.
+// The engine answers at most [Answers] questions at the same time, and [Waiting] more may wait. Motive: one answer
+// may use all the memory that the engine allows for an answer. Cost: a question may be refused although the
+// computer is idle.
 package server
 
 import (

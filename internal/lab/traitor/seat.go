@@ -1,5 +1,6 @@
-// Package traitor lets a reader act as a faulty process. It says what the process could send at each turn, and whether
-// anything that it could send breaks a property. The levels of a game use both.
+// Package traitor lets the user of the web page of "parley lab" act as a faulty process (a traitor). It lists the
+// messages that the process can send at each turn. It also computes whether any of these messages can lead to a
+// violation of a property. The levels of a game on the page use both.
 package traitor
 
 import (

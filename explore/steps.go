@@ -1,0 +1,70 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Place is where a run is after some of its transitions, for a reader who takes them one by one.
+type Place struct {
+	// Run is the run so far.
+	Run Run
+	// Next holds the transitions that are possible now, each with its outcome. A transition with several outcomes,
+	// such as the answers of a liar, is there once for each.
+	Next []Step
+	// Over reports that nothing more is due.
+	Over bool
+	// Begins is the number of initial states.
+	Begins int
+}
+
+// Follow begins a run in the given root, takes the transitions with the given numbers, and returns where it is then. A
+// number is an index in the Next of the place before. Begin is the number of the initial state, in which processes have
+// started: there are several if a process can crash, or a liar can choose, at once. Follow takes single transitions,
+// whatever o.Step is.
+func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at Place, err error) {
+	if o.Step, o.Workers = Messages, 1; o.Order == RandomOrder {
+		o.Order = BreadthFirst
+	}
+	if err := o.Check(); err != nil {
+		return at, err
+	}
+	if root < 0 || root >= len(o.Roots) {
+		return at, fmt.Errorf("root %d: there are %d", root, len(o.Roots))
+	}
+	x := newSearch(ctx, o)
+	w := x.workers[0]
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case tooLarge:
+			err = errors.New(string(why))
+		default:
+			panic(why)
+		}
+	}()
+	first := w.begin(root)
+	if begin < 0 || begin >= len(first) {
+		return at, fmt.Errorf("initial state %d: there are %d", begin, len(first))
+	}
+	at.Begins = len(first)
+	s, trail := first[begin].state, slices.Clone(first[begin].trail)
+	for i, number := range numbers {
+		possible, _ := w.possible(&s)
+		if number < 0 || number >= len(possible) {
+			return at, fmt.Errorf("transition %d of the run: number %d of %d", i, number, len(possible))
+		}
+		possible[number].state.copyTo(&s)
+		trail = append(trail, possible[number].taken)
+	}
+	possible, due := w.possible(&s)
+	at.Run = w.runTo(&found{root: root, trail: trail})
+	for _, p := range possible {
+		next := w.runTo(&found{root: root, trail: append(slices.Clip(trail), p.taken)})
+		at.Next = append(at.Next, next.Steps[len(next.Steps)-1])
+	}
+	at.Over = !due
+	return at, ctx.Err()
+}
