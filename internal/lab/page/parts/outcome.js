@@ -36,7 +36,7 @@ export function Outcome({level, setting, answer, sent}) {
       <div class="chips">${answer.processes.map(p => html`
         <span class=${classes({chip: true, faulty: p.faulty})}>${p.name}
           ${p.faulty ? html` <span class="mute">${level.seats?.includes(p.name) ? "you" : "faulty"}</span><span class="sign">✗</span>`
-            : p.decides ? html` <span class="mute">${p.source && level.seats?.length ? "loyal, said" : "decides"}</span>
+            : p.decides ? html` <span class="mute">${p.source && level.seats?.length ? "loyal, sent" : "decides"}</span>
               <b>${p.decides}</b>`
               : html` <span class="mute">decides nothing</span>`}</span>`)}</div>
       <div class=${classes({ruling: true, broken})} role="status">
