@@ -46,9 +46,8 @@ func Command(a *console.App) *cobra.Command {
 				"client API. It reads a configuration file of the form that \"parley node --example\" "+
 				"prints.",
 			"go build ./cmd/NAME",
-			"parley cluster up -n 3 --dir nodes   # makes certificates and configurations: then end it by "+
-				"Ctrl-C",
-			"rm -r nodes/node*/data               # a cluster with another table begins with empty folders",
+			"parley cluster up -n 3 --dir nodes   # writes certificates and configurations; stop it with Ctrl-C",
+			"rm -r nodes/node*/data               # the nodes need empty folders, because they have one more table",
 			"./NAME nodes/node1/node.yaml         # in three terminals: node1, node2 and node3",
 			"parley table do NAME 'add 3' --dir nodes"),
 	)
