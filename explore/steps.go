@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"parley"
 	"slices"
 )
 
@@ -14,6 +15,8 @@ type Place struct {
 	// Next holds the transitions that are possible now, each with its outcome. A transition with several outcomes,
 	// such as the answers of a liar, is there once for each.
 	Next []Step
+	// More is the number of further transitions. At most 500 are in Next.
+	More int
 	// Over reports that nothing more is due.
 	Over bool
 	// Begins is the number of initial states.
@@ -52,19 +55,27 @@ func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at 
 	at.Begins = len(first)
 	s, trail := first[begin].state, slices.Clone(first[begin].trail)
 	for i, number := range numbers {
-		possible, _ := w.possible(&s)
+		possible, _, _ := w.possible(&s)
 		if number < 0 || number >= len(possible) {
 			return at, fmt.Errorf("transition %d of the run: number %d of %d", i, number, len(possible))
 		}
 		possible[number].state.copyTo(&s)
 		trail = append(trail, possible[number].taken)
+		if err := ctx.Err(); err != nil {
+			return at, err
+		}
 	}
-	possible, due := w.possible(&s)
-	at.Run = w.runTo(&found{root: root, trail: trail})
+	possible, more, due := w.possible(&s)
+	at.Run, at.More, at.Over = w.runTo(&found{root: root, trail: trail}), more, !due
+	if err := ctx.Err(); err != nil {
+		return at, err
+	}
+	now := parley.Tick(len(trail))
+	if len(at.Run.Steps) > 0 {
+		now = max(now, at.Run.Steps[len(at.Run.Steps)-1].Time)
+	}
 	for _, p := range possible {
-		next := w.runTo(&found{root: root, trail: append(slices.Clip(trail), p.taken)})
-		at.Next = append(at.Next, next.Steps[len(next.Steps)-1])
+		at.Next = append(at.Next, w.replay(&p.taken, now))
 	}
-	at.Over = !due
 	return at, ctx.Err()
 }

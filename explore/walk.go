@@ -77,12 +77,19 @@ type successor struct {
 	taken takenTransition
 }
 
-// possible returns the successors of a state, and whether anything is due in it.
-func (w *worker) possible(s *state) (all []successor, due bool) {
+// mostPossible is the largest number of successors that a reader is offered.
+const mostPossible = 500
+
+// possible returns the first successors of a state, the number of further ones, and whether anything is due in it.
+func (w *worker) possible(s *state) (all []successor, more int, due bool) {
 	due = w.moves(s, 0, func(from, reached *state, _ int) {
+		if len(all) == mostPossible {
+			more++
+			return
+		}
 		next := successor{taken: w.taken(from)}
 		reached.copyTo(&next.state)
 		all = append(all, next)
 	})
-	return all, due
+	return all, more, due
 }

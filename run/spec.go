@@ -128,6 +128,8 @@ type Result struct {
 	Log     *trace.Log
 	Facts   trace.Facts // facts that no event of the log shows
 	History *parley.History
+	// GivenUp reports that the plan's maximum number of steps ended the run although more was due.
+	GivenUp bool
 	machine func(parley.ID) parley.Machine
 }
 
@@ -141,7 +143,10 @@ func (s Spec) Simulate() (*Result, error) {
 	opt.Log = &trace.Log{Keep: true}
 	done := sim.Run(opt)
 	done.History.Naming = s.Name
-	return &Result{Spec: s, Log: opt.Log, Facts: done.Facts(), History: &done.History, machine: done.Machine}, nil
+	return &Result{
+		Spec: s, Log: opt.Log, Facts: done.Facts(), History: &done.History, GivenUp: done.Stats.OutOfSteps,
+		machine: done.Machine,
+	}, nil
 }
 
 // Judge checks every property of the protocol against the run.

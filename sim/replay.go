@@ -22,26 +22,22 @@ type Replay struct {
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
 // is about the first event that does not follow from the events before it.
 func (r Replay) Run(events []trace.Event) (steps int, err error) {
-	return r.replayer().run(events)
+	return r.replayer().run(events, len(events))
 }
 
 // Variables replays the events of a trace up to the end of the step in which the given number of events is reached. It
 // returns the variables of each process as its machine shows them then: nil for a process that is down, not started, or
 // faulty.
 func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, error) {
-	upTo = min(upTo, len(events))
-	for upTo > 0 && upTo < len(events) && IsEffect(events[upTo].Op) {
-		upTo++
-	}
 	p := r.replayer()
-	_, err := p.run(events[:upTo])
+	_, err := p.run(events, max(0, min(upTo, len(events))))
 	all := make([][]parley.Variable, len(p.procs))
 	for i := range p.procs {
 		q := &p.procs[i]
 		if q.machine == nil {
 			continue
 		}
-		now := q.clock.Shows(events[upTo-1].Time)
+		now := q.clock.Shows(p.now)
 		if p.Stepped {
 			now = q.own
 		}
@@ -61,15 +57,15 @@ func (r Replay) replayer() *replayer {
 	return p
 }
 
-// run replays events.
-func (p *replayer) run(events []trace.Event) (steps int, err error) {
-	for len(events) > 0 {
+// run replays events, up to the end of the step in which upTo of them are reached.
+func (p *replayer) run(events []trace.Event, upTo int) (steps int, err error) {
+	for left := len(events) - upTo; len(events) > left; {
 		e, rest := &events[0], events[1:]
 		n := slices.IndexFunc(rest, func(e trace.Event) bool { return !IsEffect(e.Op) })
 		if n < 0 {
 			n = len(rest)
 		}
-		events = rest[n:]
+		events, p.now = rest[n:], e.Time
 		switch {
 		case int(e.At) >= len(p.procs):
 			return steps, fmt.Errorf("event %d: there is no process %d", e.ID, e.At)
@@ -106,6 +102,7 @@ type replayer struct {
 	procs []replayedProcess
 	step  parley.Step
 	drew  bool // the present step has called Choose
+	now   parley.Tick
 }
 
 // replayedProcess holds the state of one process.

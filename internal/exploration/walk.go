@@ -15,7 +15,8 @@ type Walked struct {
 	Roots  int      // the number of initial states of the search
 	Begins int      // the ways in which the chosen initial state can begin
 	Taken  []string // the transitions so far, in words
-	Next   []string // those that are possible now
+	Next   []string // those that are possible now, or the first of them
+	More   int      // the number of others
 	Broken []string // the properties that the run breaks, with what breaks them
 
 	Header trace.Header
@@ -32,7 +33,7 @@ func Walk(ctx context.Context, s *Search, root, begin int, numbers []int) (*Walk
 	found := &explore.Finding{Run: at.Run, Over: at.Over}
 	f := s.counterexample(found)
 	w := &Walked{
-		Over: at.Over, Roots: len(s.options.Roots), Begins: at.Begins,
+		Over: at.Over, Roots: len(s.options.Roots), Begins: at.Begins, More: at.More,
 		Taken: []string{}, Next: []string{}, Broken: []string{}, Header: f.Header, Log: f.Log,
 	}
 	words := reading.Words{Style: f.Run.Style(1 << 12), Protocol: s.protocol}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"slices"
@@ -324,5 +325,81 @@ func TestModel(t *testing.T) {
 	}
 	if slices.Contains(groups["protocol"], "indistinguishable") {
 		t.Error("the page would set what another question sets")
+	}
+}
+
+// What a hostile or careless page asks for neither ends the engine nor proves what was not put to the test.
+func TestHostileQuestions(t *testing.T) {
+	e := newEngine()
+	om := func(flags string) string { return `"run":{"protocol":"om","flags":{` + flags + `}}` }
+	const beyond = `"n":"3","m":"1","beyond-bound":"true"`
+	for _, c := range []struct{ question, says string }{
+		{`{"ask":"seat","of":"P2",` + om(`"faulty":"2=random"`) + `}`, ""},
+		{`{"ask":"seat","of":"P2","run":{"protocol":"stream","flags":{"faulty":"2=moves:"}}}`, "no rounds"},
+		{`{"ask":"run","run":{"protocol":"detector","flags":{"beats":"1000000000"}}}`, "more than"},
+		{`{"ask":"state","at":9223372036854775808,` + om(``) + `}`, ""},
+		{`{"ask":"state","at":18446744073709551615,` + om(``) + `}`, ""},
+		{`{"ask":"search","seconds":5,"property":"nope","free":["P2"],` + om(beyond) + `}`, "no property"},
+		{`{"ask":"search","seconds":5,"free":["P1","P2","P3"],` + om(beyond) + `}`, "all processes are faulty"},
+		{`{"ask":"search","seconds":18446744074,"free":["P2"],` + om(beyond) + `}`, "allowed are"},
+		{`{"ask":"search","seconds":5,"free":["P2"],` + om(beyond+`,"links":"[{from: 1, to: 3, loss: 1}]"`) + `}`, "other faults"},
+		{`{"ask":"search","seconds":5,"free":["P2"],` + om(`"n":"4","m":"1","beyond-bound":"true","faulty":"3=omit-send"`) + `}`,
+			"draws what it does"},
+		{`{"ask":"walk","model":{"protocol":"bracha","flags":{"n":"4","m":"1"}}}`, ""},
+	} {
+		var a struct{ Error engine.Failure }
+		if err := json.Unmarshal(e.Answer(t.Context(), []byte(c.question), nil), &a); err != nil {
+			t.Fatalf("%s: %v", c.question, err)
+		}
+		if c.says == "" && a.Error.Message != "" || !strings.Contains(a.Error.Message, c.says) {
+			t.Errorf("%s: %+v", c.question, a.Error)
+		}
+	}
+}
+
+// A walk that is withdrawn ends with an error.
+func TestWalkWithdrawn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var a struct{ Error engine.Failure }
+	b := newEngine().Answer(ctx, []byte(`{"ask":"walk","model":{"protocol":"twophase","flags":{"n":"3"}}}`), nil)
+	if err := json.Unmarshal(b, &a); err != nil || !strings.Contains(a.Error.Message, "canceled") {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// The run that a search has found shows its states at every event, those of a step that a crash cuts short too. It has no
+// scenario, because no seed repeats it.
+func TestFoundRunIsWhole(t *testing.T) {
+	e := newEngine()
+	found := answers[engine.ExploreAnswer](t, e, map[string]any{"ask": "explore", "model": map[string]any{
+		"protocol": "twophase",
+		"flags":    map[string]string{"n": "3", "crashes": "1", "property": "non-blocking", "beyond-bound": "true"},
+	}})
+	of := map[string]any{"trace": found.Trace}
+	run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": of})
+	for at := range run.Report.Events + 1 {
+		answers[engine.StateAnswer](t, e, map[string]any{"ask": "state", "run": of, "at": at})
+	}
+	if !strings.HasPrefix(run.Command, "parley trace show ") {
+		t.Errorf("the command is %s", run.Command)
+	}
+	b := e.Answer(t.Context(), must(json.Marshal(map[string]any{"ask": "export", "form": "scenario", "run": of})), nil)
+	if !strings.Contains(string(b), "no scenario") {
+		t.Errorf("%s", b)
+	}
+}
+
+// An exported scenario is the same run, whatever its values look like.
+func TestExportQuotes(t *testing.T) {
+	e := newEngine()
+	for _, value := range []string{"-", "@a", ".inf", ".nan", "null", "true", "~", "a: b", "{", "0x1", ""} {
+		of := map[string]any{"protocol": "eig", "flags": map[string]string{"values": value}}
+		text := answers[engine.ExportAnswer](t, e, map[string]any{"ask": "export", "form": "scenario", "run": of}).Text
+		want := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": of}).Report.Trace
+		of = map[string]any{"scenario": text}
+		if got := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": of}).Report.Trace; got != want {
+			t.Errorf("%q: exported as\n%s", value, text)
+		}
 	}
 }

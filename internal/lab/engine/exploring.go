@@ -243,6 +243,7 @@ type WalkAnswer struct {
 	Begins int      `json:"begins"` // the ways in which the chosen one can begin
 	Taken  []string `json:"taken"`
 	Next   []string `json:"next"` // a move is an index in this list
+	More   int      `json:"more"` // the number of other moves, which are not offered
 	Broken []string `json:"broken"`
 	Trace  string   `json:"trace"` // the run so far, as a file
 }
@@ -278,7 +279,7 @@ func walking(ctx context.Context, e *Engine, b []byte, _ func([]byte)) (any, err
 	if err := trace.Write(&text, w.Header, w.Log); err != nil {
 		return nil, err
 	}
-	return WalkAnswer{w.Over, w.Roots, w.Begins, w.Taken, w.Next, w.Broken, text.String()}, nil
+	return WalkAnswer{w.Over, w.Roots, w.Begins, w.Taken, w.Next, w.More, w.Broken, text.String()}, nil
 }
 
 // onProgress passes the progress of a search on as JSON.

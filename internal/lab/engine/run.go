@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,7 +90,7 @@ type TimeSpan struct {
 
 func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
-		Report: m.report, Command: input.Command("", m.Args, 1<<16),
+		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
 		Rounds: m.roundSpans(), Times: m.times(), Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
@@ -103,6 +104,14 @@ func (m *made) answer(_ aboutRun) (any, error) {
 		}
 	}
 	return a, nil
+}
+
+// command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
+func (m *made) command() string {
+	if m.recorded {
+		return input.Program + " trace show " + input.Quote(m.Protocol.Name+".jsonl")
+	}
+	return input.Command("", m.Args, 1<<16)
 }
 
 // boundOf reports whether n and m are within the bound of a protocol, and why not.
@@ -225,7 +234,9 @@ func (m *made) tables(_ aboutRun) (any, error) {
 	rounds := m.view.Rounds()
 	honest := make(map[traitor.Sending][]string)
 	if !m.recorded {
-		honest, _ = traitor.Honest(m.Run)
+		if rows, hash := traitor.Honest(m.Run); hash == m.log.Hash() {
+			honest = rows
+		}
 	}
 	inks := scene.NewPalette(valuesOf(rounds))
 	processes := m.processes()
@@ -353,6 +364,9 @@ func (m *made) export(q struct {
 		}
 		return ExportAnswer{name + ".jsonl", "application/jsonl", b.String()}, nil
 	case "scenario":
+		if m.recorded {
+			return nil, errors.New("no scenario repeats a recorded run: export its trace")
+		}
 		return ExportAnswer{name + ".yaml", "application/yaml", m.scenario()}, nil
 	}
 	return nil, fmt.Errorf("a run cannot be exported as %.20q: allowed are svg, trace and scenario", q.Form)
@@ -369,6 +383,9 @@ func (m *made) scenario() string {
 	return b.String()
 }
 
+// words are texts that YAML does not read as texts.
+var words = []string{"null", "true", "false", "yes", "no", "on", "off"}
+
 // yamlValue writes the value of a flag as a value in YAML.
 func yamlValue(key, value string) string {
 	plain := func(c rune) bool {
@@ -377,7 +394,8 @@ func yamlValue(key, value string) string {
 	switch {
 	case slices.Contains(scenario.Keys, key): // it is YAML already
 		return value
-	case value != "" && !strings.ContainsFunc(value, func(c rune) bool { return !plain(c) }):
+	case value != "" && !strings.ContainsFunc(value, func(c rune) bool { return !plain(c) }) &&
+		!strings.ContainsAny(value[:1], "_.-=@") && !slices.Contains(words, strings.ToLower(value)):
 		return value
 	}
 	return strconv.Quote(value)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -56,6 +57,9 @@ func (e *Engine) filled(s Setting) (*form.Flags, *form.Scenario, error) {
 		return nil, nil, &parley.FlagError{Flag: "protocol", Err: err}
 	}
 	f := form.New(p, pflag.NewFlagSet(p.Name, pflag.ContinueOnError))
+	if err := f.Set().Set("memory", "1"); err != nil {
+		return nil, nil, err
+	}
 	for _, name := range viewed {
 		f.Set().String(name, "", "")
 	}
@@ -70,6 +74,12 @@ func (e *Engine) filled(s Setting) (*form.Flags, *form.Scenario, error) {
 	}
 	return f, scenario, scenario.Apply(f)
 }
+
+// The sizes of the largest run. A page may ask for anything, and the engine may have the memory of a browser.
+const (
+	mostSteps  = 100_000
+	mostEvents = 400_000
+)
 
 // make makes the run of a setting.
 func (e *Engine) make(s Setting) (*made, error) {
@@ -87,9 +97,17 @@ func (e *Engine) make(s Setting) (*made, error) {
 	if err != nil {
 		return nil, scenario.About(err)
 	}
+	limited := setup.Plan.Steps == 0 || setup.Plan.Steps > mostSteps
+	if limited {
+		setup.Plan.Steps = mostSteps
+	}
 	done, err := setup.Simulate()
 	if err != nil {
 		return nil, err
+	}
+	if limited && done.GivenUp || done.Log.Len() > mostEvents {
+		return nil, fmt.Errorf("the run has more than %d steps or %d events, too many for the page: make it smaller, "+
+			"or use parley run", mostSteps, mostEvents)
 	}
 	return newMade(setup.Run, done.Log, done.Facts, done.Tree)
 }
@@ -112,7 +130,7 @@ func (e *Engine) traced(text string) (*made, error) {
 }
 
 // most is how many runs an engine remembers.
-const most = 8
+const most = 4
 
 // runs remembers the last runs by their settings.
 type runs struct {

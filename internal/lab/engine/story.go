@@ -178,10 +178,11 @@ func (m *made) stateAt(at uint64) ([]ProcessState, error) {
 // variables returns the variables of each process before and after the step in which the given number of events is
 // reached. It replays the events, or simulates the run once more if its machines draw random values: no trace has them.
 func (m *made) variables(at uint64) (before, after [][]parley.Variable, err error) {
+	at = min(at, uint64(len(m.events)))
 	again := sim.Replay{
 		Protocol: m.Protocol, Faulty: m.Liars(), Signer: m.Signer(), Clocks: m.Plan.Clocks, Stepped: m.facts.Stepped,
 	}
-	began := min(at, uint64(len(m.events)))
+	began := at
 	for began > 0 && sim.IsEffect(m.events[began-1].Op) {
 		began-- // to the event that began the step
 	}

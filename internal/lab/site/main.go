@@ -36,6 +36,9 @@ import (
 	"parley/internal/must"
 )
 
+// mark is a file by which a later call knows a folder that it may replace.
+const mark = ".parley-site"
+
 // maxSize is the size that the compressed program may have, in bytes.
 const maxSize = 3_000_000
 
@@ -68,6 +71,7 @@ func work(root, out string, size bool) (err error) {
 	files["wasm_exec.js"] = must.Get(os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js")))
 	bundle(root, files)
 	files[".nojekyll"] = nil // GitHub Pages publishes all files unchanged
+	files[mark] = nil
 	files["LICENSE.txt"] = must.Get(os.ReadFile(filepath.Join(root, "LICENSE")))
 	write(out, files)
 	fmt.Printf("%s: %d files of %s\n", out, len(files), version)
@@ -153,7 +157,8 @@ func static(html, version string) string {
 func write(out string, files map[string][]byte) {
 	switch entries, err := os.ReadDir(out); {
 	case err == nil && len(entries) > 0:
-		if _, err := os.Stat(filepath.Join(out, ".nojekyll")); err != nil {
+		_, unmarked := os.Stat(filepath.Join(out, mark))
+		if _, err := os.Lstat(filepath.Join(out, ".git")); unmarked != nil || err == nil {
 			must.Failf("%s is not empty, and not a site: choose another folder", out)
 		}
 		must.Do(os.RemoveAll(out))

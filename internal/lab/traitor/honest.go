@@ -20,6 +20,9 @@ type Sending struct {
 // run once more, and returns the hash of its trace, which must not differ.
 func Honest(r form.Run) (rows map[Sending][]string, hash string) {
 	rows = make(map[Sending][]string)
+	if !inRounds(r.Protocol) {
+		return rows, ""
+	}
 	opt := r.Options()
 	opt.Log = &trace.Log{}
 	opt.Faulty = maps.Clone(r.Faulty)
@@ -35,13 +38,7 @@ func Honest(r form.Run) (rows map[Sending][]string, hash string) {
 			if how.Tell != nil {
 				return how.Tell(s, t)
 			}
-			host := s.Host
-			out, _ := p.lie(s, t, func(k, n int) int {
-				asking := s.Host
-				s.Host = host // the behavior's own choices are the run's
-				defer func() { s.Host = asking }()
-				return how.Choose(s, t, k, n)
-			})
+			out, _ := p.lie(s, t, func(k, n int) int { return how.Choose(s, t, k, n) })
 			return out
 		}
 		opt.Faulty[id] = noting

@@ -3,6 +3,7 @@ package traitor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"parley/explore"
 	"parley/faulty"
 	"parley/internal/form"
+	"parley/internal/lists"
+	"parley/internal/nearest"
 	"parley/sim"
 )
 
@@ -38,15 +41,26 @@ type Question struct {
 
 // Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
 func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) (Verdict, error) {
-	limit := time.Duration(q.Seconds) * time.Second
+	known := lists.Of(m.Protocol.Properties, func(p parley.Property) string { return p.Name })
 	switch {
-	case limit <= 0 || limit > mostSearch:
+	case q.Seconds < 1 || q.Seconds > int(mostSearch.Seconds()):
 		return Verdict{}, fmt.Errorf("a search of %d seconds: allowed are 1 to %.0f", q.Seconds, mostSearch.Seconds())
-	case m.Protocol.Timing != parley.Synchronous || m.Protocol.Lies == nil:
+	case !inRounds(m.Protocol):
 		return Verdict{}, fmt.Errorf("%s has no rounds in which a process could lie", m.Protocol.Name)
 	case m.Protocol.N > explore.MaxProcesses:
 		return Verdict{}, parley.FlagErrorf("n", "%d processes: a search allows at most %d", m.Protocol.N,
 			explore.MaxProcesses)
+	case q.Property != "" && !slices.Contains(known, q.Property):
+		return Verdict{}, fmt.Errorf("%s has no property %q: %s", m.Protocol.Name, q.Property,
+			nearest.Names(q.Property, known))
+	case m.Plan.Faults() > 0:
+		return Verdict{}, errors.New("a search by rounds has no faults except lies: leave out the other faults of the run")
+	}
+	for id, how := range m.Faulty { // order: any of the errors will do
+		if draws(how) {
+			return Verdict{}, fmt.Errorf("%s has the behavior %s, which draws what it does: choose another behavior",
+				m.Names.Full(id), how.Name)
+		}
 	}
 	root := explore.Root{Faulty: maps.Clone(m.Faulty)}
 	for _, name := range q.Free {
@@ -56,12 +70,15 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 		}
 		root.Faulty[id] = faulty.Any
 	}
+	if len(root.Faulty) == m.Protocol.N {
+		return Verdict{}, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
+	}
 	for _, r := range m.Options().Requests {
 		root.Requests = append(root.Requests, explore.Request{At: r.At, Msg: r.Msg})
 	}
 	o := explore.Options{
-		Protocol: m.Protocol, Roots: []explore.Root{root}, Step: explore.Rounds, Beyond: true, For: limit, Workers: 1,
-		Naming: m.Names.Full, Memory: 1 << 30,
+		Protocol: m.Protocol, Roots: []explore.Root{root}, Step: explore.Rounds, Beyond: true, Workers: 1,
+		Naming: m.Names.Full, Memory: 1 << 30, For: time.Duration(q.Seconds) * time.Second,
 		Progress: func(p explore.Progress) {
 			if report, err := json.Marshal(p); err == nil && progress != nil {
 				progress(report)
@@ -83,6 +100,11 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	a.Property, a.Why = found.Property, found.Why
 	a.Flag = movesOf(m, root, &found.Run)
 	return a, nil
+}
+
+// draws reports whether a behavior draws what it does at random.
+func draws(how faulty.Behavior) bool {
+	return slices.Contains([]string{faulty.Random.Name, faulty.SendOmission.Name, faulty.ReceiveOmission.Name}, how.Name)
 }
 
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once

@@ -51,6 +51,9 @@ type Option struct {
 // mostChoices is the largest number of choices of a turn that are offered one by one.
 const mostChoices = 40
 
+// mostOptions is the largest number of answers to a choice that are offered.
+const mostOptions = 64
+
 // Seat makes the run of a process that tries, at each turn, what else it could send.
 func Seat(r form.Run, of string) (Menu, error) {
 	id, err := r.Names.Parse(of, r.Protocol.N)
@@ -61,7 +64,7 @@ func Seat(r form.Run, of string) (Menu, error) {
 	switch {
 	case !lies || how.Choose == nil:
 		return Menu{}, fmt.Errorf("%s has no choices: use the behavior \"moves:\"", of)
-	case r.Protocol.Timing != parley.Synchronous || r.Protocol.Lies == nil:
+	case !inRounds(r.Protocol):
 		return Menu{}, fmt.Errorf("%s has no rounds in which %s could choose", r.Protocol.Name, of)
 	}
 	at := seat{Run: r, id: id, how: how}
@@ -72,6 +75,11 @@ func Seat(r form.Run, of string) (Menu, error) {
 	opt.Faulty[id] = trying
 	sim.Run(opt)
 	return Menu{append([]Turn{}, at.turns...)}, nil
+}
+
+// inRounds reports whether the faulty processes of a protocol choose what they send in rounds that all begin together.
+func inRounds(p parley.Protocol) bool {
+	return p.Timing == parley.Synchronous && !p.OnDemand && p.Lies != nil
 }
 
 // seat tries the options of one faulty process.
@@ -91,26 +99,37 @@ func (p *seat) tell(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	turn.Says = said(p.rows(t, chosen))
 	for k := range asked[:min(len(asked), mostChoices)] {
 		c := Choose{Choice: k, Answer: asked[k].answer}
+		var sent [][]parley.Outgoing
 		var all [][]string
-		for answer := range asked[k].among {
+		for answer := range min(asked[k].among, mostOptions) {
 			out, _ := p.lie(s, t, func(other, n int) int {
-				if other == k {
+				switch {
+				case other == k:
 					return answer
+				case other < len(asked): // as before: a behavior that draws must not draw again
+					return min(asked[other].answer, n-1)
 				}
-				return p.how.Choose(s, t, other, n)
+				return 0
 			})
-			rows := p.rows(t, out)
-			if slices.ContainsFunc(all, func(known []string) bool { return slices.Equal(known, rows) }) {
+			if same := slices.IndexFunc(sent, func(known []parley.Outgoing) bool {
+				return slices.EqualFunc(known, out, parley.Outgoing.Equal)
+			}); same >= 0 {
+				if answer == c.Answer {
+					c.Answer = c.Options[same].Answer
+				}
 				continue
 			}
-			all = append(all, rows)
+			sent, all = append(sent, out), append(all, p.rows(t, out))
 			c.Options = append(c.Options, Option{
 				Answer: answer, Honest: answer == 0, Silent: answer == asked[k].among-1,
 				Move: faulty.Move{Round: round, To: t.To, Choice: k, Answer: answer}.String(),
 			})
 		}
 		for i := range c.Options {
-			c.Options[i].Says = said(own(all, i))
+			mine := own(all, i)
+			if c.Options[i].Says = said(mine); len(mine) == 0 && len(all[i]) > 0 {
+				c.Options[i].Says = "the same text, in other bytes"
+			}
 		}
 		turn.Choices = append(turn.Choices, c)
 	}
@@ -124,7 +143,7 @@ type choice struct{ among, answer int }
 
 // lie returns what the protocol's lies send if choose answers their choices, and those choices.
 func (p *seat) lie(s *parley.Step, t *parley.Turn, choose func(k, n int) int) ([]parley.Outgoing, []choice) {
-	host := &answering{Host: s.Host, choose: choose}
+	host := &answering{Host: s.Host, step: s, choose: choose}
 	again := *t
 	again.Honest, again.Out = slices.Clone(t.Honest), nil // lies may overwrite both
 	s.Host = host
@@ -133,15 +152,21 @@ func (p *seat) lie(s *parley.Step, t *parley.Turn, choose func(k, n int) int) ([
 	return slices.Clone(out), host.asked
 }
 
-// answering is a host that lets a function answer choices.
+// answering is a host that lets a function answer the choices of a step. The real host answers the choices of the
+// function.
 type answering struct {
 	parley.Host
+	step   *parley.Step
 	choose func(k, n int) int
 	asked  []choice
 }
 
+// Choose passes the choice on.
 func (a *answering) Choose(n int) int {
+	asking := a.step.Host
+	a.step.Host = a.Host
 	answer := a.choose(len(a.asked), n)
+	a.step.Host = asking
 	a.asked = append(a.asked, choice{n, answer})
 	return answer
 }
