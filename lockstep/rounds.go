@@ -25,8 +25,9 @@
 // before the round ends at any process.
 //
 // A process may also close a round early, when it has the frames of all others (Schedule.Early). Even then, no
-// correct process begins round 1 before all correct processes have begun round 0. It waits for the frames of all
-// others or until the end of the round, and by then its own frame has arrived everywhere.
+// correct process begins round 1 before all correct processes have begun round 0. A correct process closes round 0
+// in one of two cases. First, it has the frames of all others, so all other correct processes have begun round 0.
+// Second, the deadline has passed. By then its own frame has arrived at all others, and has made them begin.
 //
 // # Decisions
 //
@@ -42,10 +43,10 @@
 // Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that gets a request or a
 // frame of round 0 begins at once, and notifies all others by its own frame. So all correct processes begin within
 // one message delay, whichever process was first. Each process counts its deadlines from its own beginning.
-// mux.Pipeline runs many numbered instances (slots) side by side, and broadcast/byzantine makes a total order of
-// slots. Motive: an agreement begins when it is needed, and needs no synchronized clocks. Cost: a round must be
-// longer than two message delays and four times the slack. A faulty process can make unnecessary slots begin, but
-// the window limits how many slots begin in the duration of a slot.
+// mux.Pipeline runs many numbered instances (slots) at the same time, and broadcast/byzantine makes a total order
+// from slots. Motive: an agreement begins when it is needed, and needs no synchronized clocks. Cost: a round must
+// be longer than two message delays plus four times the slack. A faulty process can begin slots that no correct
+// process needs, but the window limits how many slots are in flight.
 package lockstep
 
 import (

@@ -14,8 +14,9 @@
 // serving layer beneath, and uses that layer's own kinds of messages.
 //
 // Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). If a
-// serving layer delivers a Carried message, the stack passes it to the layer that broadcast the message, which may
-// be higher; from is then the process that broadcast it. Deliveries of the top layer leave the stack.
+// serving layer delivers a Carried message, the stack calls Receive(from, m) of the layer that broadcast the
+// message, even if other layers are in between. The argument "from" is then the process that broadcast the message.
+// Deliveries of the top layer leave the stack.
 //
 // Up, too: Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then
 // the indication leaves the stack. When a layer receives an indication, it may deliver messages. The next layer

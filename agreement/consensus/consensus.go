@@ -111,7 +111,7 @@ func Rounds(c Config) lockstep.Protocol {
 		}
 		s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: rule.Of(entries, c.Default)})
 	})
-	p.Title = "consensus by the " + rule.Name + " of a vector, over " + vector.Title
+	p.Title = "consensus by the " + rule.Name + " of a vector from " + vector.Title
 	p.Paper = "lecture, relations among the agreement problems, question 2"
 	p.Properties = rule.properties()
 	p.Promises = rule.promises(vector.Promises)

@@ -35,11 +35,11 @@ func TestFlags(t *testing.T) {
 		args string
 		want string
 	}{
-		{"", "4 1 over om"},
-		{"-n 7", "7 2 over om"},
-		{"-n 7 -over sm", "7 5 over sm"},
-		{"-over phaseking -n 10 -m 2", "10 2 over phaseking"},
-		{"-over eig -n 3", "3 0 over eig"},
+		{"", "4 1 each by om"},
+		{"-n 7", "7 2 each by om"},
+		{"-n 7 -over sm", "7 5 each by sm"},
+		{"-over phaseking -n 10 -m 2", "10 2 each by phaseking"},
+		{"-over eig -n 3", "3 0 each by eig"},
 		{"-over nobody", "--over: unknown agreement \"nobody\": allowed are eig, om, sm, phaseking"},
 		{"-n 1", "-n: 1 processes: allowed are 2 to 256"},
 	} {

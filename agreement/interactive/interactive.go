@@ -53,7 +53,7 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 func Rounds(c Config) lockstep.Protocol {
 	parts := c.parts()
 	p := mux.OfSources("interactive", parts)
-	p.Title = "interactive consistency by n Byzantine agreements, over " + parts[0].Name
+	p.Title = "interactive consistency: n Byzantine agreements, each by " + parts[0].Name
 	p.Paper = "lecture, relations among the agreement problems, question 1; Pease, Shostak and Lamport 1980"
 	p.Properties = problem.Vector(DecodeVector)
 	p.Promises = promises(parts[0])

@@ -25,7 +25,7 @@ const Announced parley.Kind = 1
 // agreement and validity for validity. The source decides like all others.
 func FromSource(in problem.Instance, consensus lockstep.Protocol) lockstep.Protocol {
 	p := seq.Of(consensus.Name, announce(in), consensus)
-	p.Title = "Byzantine agreement by consensus on the source's messages, over " + consensus.Name
+	p.Title = "Byzantine agreement: the source sends its value to all, then " + consensus.Name
 	p.Paper = "lecture, relations among the agreement problems, question 3"
 	p.Properties = problem.ByzantineOfAll(in.Source)
 	p.Promises = consensus.Promises

@@ -6,7 +6,8 @@
 // faulty process may send and withhold anything, and faulty processes may sign for each other. But no process can
 // forge the signature of a correct process, or change a message that a correct process signed.
 //
-// The bound: any m, in m+1 rounds. If n < m+2, at most one process may be correct, and agreement holds trivially.
+// The bound: any m, in m+1 rounds. If n < m+2, agreement holds trivially: if m processes are faulty, at most one
+// process is correct.
 //
 // A message v:0:j1:...:jk is a value v with a chain of signatures: first the signature of the source, then one
 // signature of each process that relayed the value. Each signature covers the value and all earlier signatures. The

@@ -88,8 +88,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	})
 	source := fs.String("source", "", "`process` that is the source, or all (default: the first process); "+
 		"the processes agree on the values of the source")
-	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of slots that begin in a period as long "+
-		"as the longest slot")
+	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished slots")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
 			c.M = c.Algorithm.Most(c.N)

@@ -11,8 +11,8 @@
 // one batch of requests. All processes agree on the vector of the digests of these batches. For this, a slot has
 // one agreement by exponential information gathering (package eig) for each process; all agreements of a slot run
 // side by side. A process with requests opens the next slot. Each other process then adds its own requests, as many
-// as its window allows: see pace. Many slots are in flight at a time, and are delivered in order. Within a slot,
-// batches are ordered by process. Within a batch, requests are ordered by arrival.
+// as its window allows (see the second decision below). Many slots are in flight at a time, and are delivered in
+// order. Within a slot, batches are ordered by process. Within a batch, requests are ordered by arrival.
 //
 // The requests of one sender are numbered, and all processes deliver them in the order of their numbers. A request
 // that has a number too high or too low is not delivered. Its sender then proposes it again.

@@ -15,12 +15,12 @@
 // broadcast is a bundle of messages. It contains first the messages that its sender has delivered since its
 // previous broadcast (prevDlvs, its own messages included), complete and in order, and then the new message. A
 // receiver delivers those messages of the bundle that it has not delivered yet. This works because each message
-// that precedes m' is in the bundle of m', in an earlier bundle of the same sender, or in the bundle of a message
-// in one of these. No message ever waits for another message. Bundles are numbered: if the layer beneath is not
-// FIFO, a process notices that, and delivers nothing more from that sender. The cost is length: a bundle grows with
-// the number of messages that its sender has delivered since its last broadcast. If a process has delivered
-// Config.Most messages without a broadcast of its own, it broadcasts them alone. So neither memory nor messages
-// grow without bound.
+// that causally precedes m' is in one of three places: in the bundle of m' itself; in an earlier bundle of the
+// sender of m'; or in the bundle of a message that one of these bundles contains. No message ever waits for another
+// message. Bundles are numbered: if the layer beneath is not FIFO, a process notices that, and delivers nothing
+// more from that sender. The cost is length: a bundle grows with the number of messages that its sender has
+// delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its
+// own, it broadcasts them alone. So neither memory nor messages grow without bound.
 //
 // Vector clocks work on top of any reliable broadcast. A message carries one count for each incarnation of each
 // process: how many messages of that incarnation its sender had delivered. A receiver holds the message back until

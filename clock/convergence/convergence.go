@@ -29,10 +29,11 @@
 // clocks become synchronized without a start protocol; anything while more than m processes are faulty, down,
 // disconnected or read too slowly.
 //
-// After a time with more than m faults, only this is promised: if a process sees fewer than n-m clocks near its
-// own, it reports this and joins again. Late or lost messages during a start are such faults, for example if links
-// come up during the start. After such a start, clocks may be further apart than delta, and no process notices.
-// Shown.Checked says whether delta was measured or only assumed.
+// After a time with more than m faults, only one thing is promised: if a process sees fewer than n-m clocks near
+// its own, the process reports this and joins again. A message that is late or lost during a start also counts as a
+// fault, for example because links come up only during the start. After a start with more than m faults, clocks may
+// be further apart than delta, and no process notices. Shown.Checked says whether delta was measured or only
+// assumed.
 //
 // Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization"; Lamport and
 // Melliar-Smith, "Synchronizing clocks in the presence of faults" (1985), algorithm CNV. The conditions are from

@@ -12,10 +12,11 @@
 // other goroutines call Flush meanwhile, this goroutine also writes their frames. So under load many frames share
 // TLS records and system calls, and without load a frame does not wait.
 //
-// No goroutine waits until a peer reads. The connection beneath crypto/tls writes as much as the socket accepts,
-// and keeps the rest (at most about one block). While it keeps a rest, a goroutine of the connection writes, and
-// all other goroutines only queue frames. Without this, two nodes could block each other: if the reader of each
-// node waited until the other node reads, neither would read.
+// A goroutine that calls Send or Flush never waits for a peer to read. The connection beneath crypto/tls gives the
+// socket as many bytes as the socket accepts at once, and stores the remaining bytes (at most about one block). One
+// separate goroutine of the connection then writes the stored bytes. Until it has finished, all other goroutines
+// only queue frames. Otherwise two nodes could block each other: the reader of each node could wait until the other
+// node reads, and then neither would read.
 //
 // The goroutine that reads a connection calls Handler.Frame for each frame. It calls Handler.Burst before it reads
 // from the socket again. So the answers to all frames of one read are sent together.
@@ -32,11 +33,11 @@
 // # Decisions
 //
 // There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key
-// links of the configuration file, chooses the form. All forms and their promises are described above; only
-// datagrams are unauthenticated and lossy, for machines that tolerate loss. Motive: the lecture
-// (docs/explanation/sources.md) lists the three forms, and they show which promises of its links a machine needs.
-// Cost: a call takes many times as long as a round trip on a stream, and calls carry only a fraction of the frames
-// per second. To compare the three forms, run: go test ./cluster/link -run '^$' -bench Form.
+// links of the configuration file, chooses the form. Datagrams are not authenticated, and may be lost, so they are
+// only for machines that tolerate loss. Motive: the lecture (docs/explanation/sources.md) lists the three forms.
+// Running a machine on each form shows which promises of its links the machine needs. Cost: a call takes many times
+// as long as a round trip on a TLS connection. In the same time, calls carry only a fraction of the frames. To
+// compare the three forms, run: go test ./cluster/link -run '^$' -bench Form.
 package link
 
 import (

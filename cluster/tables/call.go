@@ -34,11 +34,10 @@ type call struct {
 // often it is sent.
 func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t.OpenFor(ctx, "") }
 
-// OpenFor is Open on behalf of a client of this application. When more sessions are open than the table
-// remembers, the client with the most sessions loses the session that was silent for the longest time. The
-// same happens to the client with the most bytes of answers when the answers take too much room. All sessions
-// without a name count as the sessions of one client. A name of more than [rsm.MaxOwner] bytes is replaced by
-// its hash.
+// OpenFor is Open on behalf of a client of this application. When more sessions are open than the table remembers,
+// the client with the most sessions loses its session with the oldest last command. The same happens to the client
+// with the most bytes of answers when the answers take too much memory. All sessions without a name count as the
+// sessions of one client. A name of more than [rsm.MaxOwner] bytes is replaced by its hash.
 func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err

@@ -36,7 +36,8 @@ type Config struct {
 	// Level must be Total.
 	Level kernel.Level
 	// Sessions is how many sessions are remembered; by default 4096. If more are open, the client with the most
-	// sessions loses the one that was silent for the longest time; a later command of it fails with ErrExpired.
+	// sessions loses its session with the oldest last command; a later command of this session fails with
+	// ErrExpired.
 	Sessions int
 	// Waiting is how many commands may wait for their answers at this node; by default 4096. Further commands
 	// block until one of these is answered.

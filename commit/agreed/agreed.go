@@ -77,7 +77,7 @@ func Rounds(c Config) lockstep.Protocol {
 		}
 		s.Deliver(s.Self, Outcome(votes).Decided(0))
 	})
-	p.Title = "atomic commitment by agreement on all votes: " + vector.Title
+	p.Title = "atomic commitment by agreement on all votes, with " + vector.Title
 	p.Paper = "lecture, relations among the agreement problems; Dolev, Strong 1982"
 	p.Properties = problem.AmongCorrect(parley.Everyone(c.N))
 	p.Promises = promises(vector.Promises)
@@ -167,7 +167,7 @@ func missed(a parley.RunConditions) string {
 
 // flags declares the flags. The default of m is the largest value that the bound allows.
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
-	_, usual, _ := strings.Cut(Rounds(*c).Title, ", over ")
+	_, usual, _ := strings.Cut(Rounds(*c).Title, ", each by ")
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	m := fs.Int("m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	over := fs.String("over", "",

@@ -205,7 +205,7 @@ func TestFlags(t *testing.T) {
 		made, err := remake(nil)
 		got := fmt.Sprint(err)
 		if err == nil {
-			_, name, _ := strings.Cut(made.Title, ", over ")
+			_, name, _ := strings.Cut(made.Title, ", each by ")
 			got = fmt.Sprint(made.N, made.M, " over ", name)
 		} else if !errors.As(err, new(*parley.FlagError)) {
 			t.Errorf("%v names no flag", err)

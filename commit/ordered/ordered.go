@@ -61,7 +61,7 @@ func (c Config) withDefaults() Config {
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	return parley.Protocol{
-		Name: "ordered", Title: "atomic commitment by votes in an order that tolerates liars", N: c.N, M: c.M,
+		Name: "ordered", Title: "atomic commitment among processes that lie, by votes in a total order", N: c.N, M: c.M,
 		Paper: "Lamport 1984; lecture, atomic commitment", Faults: parley.OralByzantineFaults,
 		Serves: true, Hears: parley.HearsBoth,
 		Kinds:   []string{"", "ASK", "SAYS"}, // on links

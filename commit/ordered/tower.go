@@ -57,9 +57,9 @@ func (t towerConfig) protocol() parley.Protocol {
 func flags(fs *flag.FlagSet, t *towerConfig) func(*towerConfig, parley.Naming) error {
 	fs.IntVar(&t.N, "n", t.N, "number of `processes`")
 	fs.IntVar(&t.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
-	fs.BoolVar(&t.given, "given", t.given, "let the first process order all messages, to explore only "+
-		"the transactions; with or without this flag, set --values to the name of the transaction and "+
-		"the votes of all processes, as in 'pay yyny'")
+	fs.BoolVar(&t.given, "given", t.given, "use a simple order, in which P1 numbers all messages, in "+
+		"place of the order that tolerates liars; a search then covers only the transactions. With or without "+
+		"this flag, --values holds the name of the transaction and the votes of all processes, as in 'pay yyny'")
 	return func(t *towerConfig, _ parley.Naming) error {
 		if t.M < 0 {
 			t.M = agreement.MostOral(t.N)

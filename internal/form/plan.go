@@ -24,8 +24,9 @@ type PlanFlags struct {
 // planHelp describes each key, with an example.
 var planHelp = map[string]string{
 	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; " +
-		"instead of broadcast, an entry can have propose: VALUE, command: WORDS (with the keys client and " +
-		"number), leave: true, or setup: {active: [1, 2]}",
+		"process \"at\" gets the request at time \"when\"; in place of broadcast and to, an entry can have propose: " +
+		"VALUE, leave: true, setup: {active: [1, 2]}, or the three keys command: WORDS, client: NUMBER, " +
+		"number: NUMBER",
 	"workload": "random broadcasts, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: " +
 		"5000}'",
 	"delay": "delay of messages, in `ticks` or with a unit, as in 1..900",
@@ -37,7 +38,7 @@ var planHelp = map[string]string{
 		"delay: 5..9}]'",
 	"partitions": "`list` of partitions, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
 	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]'; " +
-		"step: 3 can replace when: 500",
+		"with step: 3 in place of when: 500, the process crashes during its third step",
 	"pauses":     "`list` of pauses of processes, as in '[{process: 2, since: 100, for: 900}]'",
 	"clocks":     "`list` of wrong clocks, as in '[{process: 2, offset: 5ms, drift: 100}]'; drift is in parts per million",
 	"suspicions": "`list` of false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",

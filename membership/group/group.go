@@ -22,10 +22,12 @@
 // an ordered broadcast that runs in the views.
 //
 // In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. The
-// owner of the ballot waits until enough(S), where S are the processes that have answered. Each disk of a process
-// has a number, and a view records which disk of each process counts:
+// owner of the ballot waits until enough(S) is true, where S are the processes that have answered. It waits for
+// members that are not suspected until the flush timer expires ([Config].Flush). Each disk of a process has a
+// number, and a view records which disk of each process counts. Events broken(q) and mended(q) say that the link to
+// q broke, or works again:
 //
-//	upon broken(q), mended(q):       tell the members, as in membership/detector
+//	upon broken(q), mended(q):       notify the members, as in membership/detector
 //	upon mended(q) while a message
 //	  waits for its delivery:        start a ballot: the link may have lost a message
 //	upon suspecting q in M, ...:     start a ballot on the end of v, if v is installed
@@ -33,32 +35,37 @@
 //	                                 any other process: vote without a report, if the decision
 //	                                 that made v is on its disk, and if v counts this disk;
 //	                                 otherwise ask for that decision
-//	enough(S):                       S is a majority of all processes; and it contains all of M
-//	                                 that are not suspected, or the flush timer expired; and the
-//	                                 members in S, with the learners, are a majority of all
+//	enough(S):                       these three conditions hold:
+//	                                 1. S is a majority of all processes
+//	                                 2. the flush timer has expired, or S contains every member
+//	                                    that is not suspected
+//	                                 3. the members in S and the learners together are a majority
+//	                                    of all processes
 //	upon JOIN(j), frozen or not:     send the state to j, and then all that is delivered
-//	upon READY of j:                 j is a learner that has caught up; if the report was
-//	                                 sent, send it again with j, and start a ballot
+//	upon READY of j:                 j is a learner that has caught up; if this member has
+//	                                 sent its report, add j, send the report again, and start
+//	                                 a ballot
 //	upon INSTALL, as joiner j:       write the received state and the view to the disk together
 //	upon a restart without a disk:   take a number of a disk that was never used, and join
 //
-// Safety. A layer delivers only messages that all members hold. So for every message that any process delivered,
-// each member of the view has reported or delivered it. A process that starts a ballot is such a member, so the cut
-// in every proposed value contains all these messages.
+// Safety. A layer delivers a message only when all members hold the message. So if any process delivered a message,
+// every member of the view has the message: it has delivered the message, or has it in its report. Only a member
+// starts a ballot, so the cut in every proposed value contains all delivered messages.
 //
 // There is only one next view, because any two majorities of all processes share a process, and each process votes
 // once in each ballot. Only votes from the disk that the view counts are valid. A process votes on the end of view
 // v only if it knows the decision that made v, so no majority can forget a view that another majority made.
 //
-// The decision that admits a process also determines which of its disks counts from then on. So no process votes
-// with two disks. On this decision and on earlier decisions, votes from the new disk are void. On later decisions
-// the old disk gave no votes, because their ballots had not started when this decision was proposed.
+// The decision that admits a process also determines which of its disks counts from then on. So a process never
+// votes on one decision with two disks. Votes from the new disk are void for this decision and for all earlier
+// decisions. For later decisions, the old disk cast no votes: the process had lost it before this decision was
+// proposed, and the ballots on later decisions started only afterward.
 //
 // Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages.
 // So any majority with intact disks contains a member of the last view. This member can report all deliveries, and
-// help the others to join. There is one exception. A process that was admitted, and has not yet received that
-// decision, holds nothing. Suppose that its sponsor (the member that sends it the state) and all other members
-// crash while the decision is in flight. Then views stall until one of them restarts.
+// help the others to join. There is one exception. A process that was admitted holds no messages until it has
+// received the decision that admitted it. Suppose that its sponsor (the member that sends it the state) and all
+// other members crash while the decision is in flight. Then views stall until one of them restarts.
 //
 // An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
 // [Excluded]. It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks its sponsor to admit

@@ -42,7 +42,8 @@
 // Replicas are also compared at the start of each view. With four nodes or more, each replica broadcasts a hash of
 // its state in the order of the new view. It answers no commands before it has the hashes of all members, so all
 // know the same hashes. The replicas choose the state that most of them have; on a tie, they choose the state of
-// the replica with the lowest ID. They choose a state that came from a single sponsor only if there is no other. A
+// the replica with the lowest ID. A sponsor is the member that sends its state to a joining replica. A state that
+// came from a sponsor, and was not compared since, counts only if no replica has a state that was compared. A
 // replica with another state fetches the chosen state. Motive: one broken node can send different commands to
 // different nodes, and no order detects that. Cost: two message delays and one hash for each view change. Without a
 // Hasher, the cost is a snapshot.

@@ -60,10 +60,10 @@ type TableServiceClient interface {
 	// Do applies a command. The command is written in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that only reads. The command is written in the language of the state
-	// machine. Query needs no session. If the node does not recognize the command as a read, the
-	// client needs the right `write` too. If you retry a command that changes something, it may be
-	// applied twice.
+	// Query applies a command without a session. The command is written in the language of the state
+	// machine. Query is for commands that only read. If the node does not recognize the command as a
+	// read, the node treats it as a command that changes the state: the client needs the right `write`
+	// too, and if you send the command again, it may be applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
@@ -260,10 +260,10 @@ type TableServiceHandler interface {
 	// Do applies a command. The command is written in the language of the state machine.
 	// Right: write.
 	Do(context.Context, *DoRequest) (*DoResponse, error)
-	// Query applies a command that only reads. The command is written in the language of the state
-	// machine. Query needs no session. If the node does not recognize the command as a read, the
-	// client needs the right `write` too. If you retry a command that changes something, it may be
-	// applied twice.
+	// Query applies a command without a session. The command is written in the language of the state
+	// machine. Query is for commands that only read. If the node does not recognize the command as a
+	// read, the node treats it as a command that changes the state: the client needs the right `write`
+	// too, and if you send the command again, it may be applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.

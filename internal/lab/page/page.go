@@ -9,17 +9,18 @@
 //
 // # Decisions
 //
-// No build step: the modules are served as they are written, and Preact, htm and signals are vendored. Motive: every
-// build of the command contains the page, without another tool; a reader of the page's source sees ours. Cost: the
-// browser loads about forty files, comments included, so index.html names them all for it to load at once.
+// No build step: the modules are served as they are written, and Preact, htm and signals are vendored. Motive:
+// every build of the command contains the page, without another tool. A reader who opens the page's source in a
+// browser sees the source in this repository. Cost: the browser loads about forty files, including their comments.
+// index.html names all these files, so that the browser can load them at the same time.
 //
-// Everything that is shown is a function of one run, one cursor (how many events have happened) and one selection (a
-// reference, as package scene defines it). Motive: all views agree, and a link holds all there is. Cost: a view has
-// no place of its own in the run.
+// Everything that is shown is a function of one run, one cursor (how many events have happened) and one selection
+// (a reference, as package scene defines it). Motive: all views show the same moment, and a link contains
+// everything that the page shows. Cost: a view cannot show another moment of the run than the other views.
 //
-// A picture enters the page as SVG that is parsed as XML, and its look is a style sheet of its own. Motive: the
-// content security policy allows no inline style, and no text of a trace can become HTML. Cost: the page changes
-// classes of marks, and cannot change how a picture is laid out.
+// The page parses a picture, which is SVG, as XML. Colors and fonts of pictures come from the style sheet
+// scene.css. Motive: the content security policy forbids inline styles, and no text of a trace can become HTML.
+// Cost: the page can change the classes of marks in a picture, but not the layout of the picture.
 package page
 
 import "embed"

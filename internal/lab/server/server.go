@@ -17,9 +17,9 @@
 // cookies do not distinguish ports. If the user opens a page of another server on the same host, that server gets
 // the cookie. The name of the cookie contains the port, so that two labs do not overwrite each other's cookie.
 //
-// The engine answers at most [Answers] questions at the same time, and [Waiting] more may wait. Motive: one answer
-// may use all the memory that the engine allows for an answer. Cost: a question may be refused although the
-// computer is idle.
+// The engine answers at most [Answers] questions at the same time. At most [Waiting] further questions wait, and
+// the server refuses all others. Motive: each answer may use as much memory as the engine allows for one answer, so
+// the number of answers must be limited. Cost: the server may refuse a question although the computer is idle.
 package server
 
 import (
