@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -16,11 +17,15 @@ type look struct {
 	do       func(*tab) // brings the view into the state, from a page that was just loaded
 }
 
+// loads counts how often a page was loaded afresh: another fragment alone would not load it.
+var loads int
+
 // visit loads the page afresh and brings it into the state.
 func (l look) visit(b *tab) {
 	b.t.Helper()
 	origin := evaluate[string](b, "location.origin")
-	b.do(chromedp.Navigate(origin+"/icon.svg"), chromedp.Navigate(origin+"/"+l.fragment))
+	loads++
+	b.do(chromedp.Navigate(fmt.Sprintf("%s/?%d%s", origin, loads, l.fragment)))
 	b.until(`document.querySelector("main h1")`)
 	l.do(b)
 	// What was drawn last is on the screen, and no picture or answer is missing.
