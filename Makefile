@@ -100,6 +100,10 @@ test-browser: ## test the lab in a browser, served and static; needs Chromium; O
 	$(GO) -C tools/browser vet ./...
 	$(GO) -C tools/browser test ./... -count=1 $(if $(ONLY),-run '$(ONLY)')
 
+.PHONY: lab-shots
+lab-shots: ## take the pictures of the lab in docs/img; needs Chromium
+	$(GO) -C tools/browser test . -count=1 -run '^TestShots$$' -shots
+
 .PHONY: race
 race: ## run all tests with the race detector; needs a C compiler
 	$(GO) test -race ./...

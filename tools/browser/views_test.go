@@ -35,11 +35,10 @@ func button(text string) string {
 		strconv.Quote(text) + `)`
 }
 
-// press waits for a button and presses it.
+// press waits for a button and presses it, in one step: between two the page could show another button.
 func (b *tab) press(text string) {
 	b.t.Helper()
-	b.until(button(text))
-	evaluate[bool](b, button(text)+`.click() ?? true`)
+	b.until(`(b => b && (b.click(), true))(` + button(text) + `)`)
 }
 
 // follow changes the fragment of the address.

@@ -40,7 +40,7 @@ import (
 const mark = ".parley-site"
 
 // maxSize is the size that the compressed program may have, in bytes.
-const maxSize = 3_000_000
+const maxSize = 3_600_000
 
 func main() {
 	out := flag.String("out", "dist/site", "the `folder` to write; what is in it is removed")
