@@ -36,13 +36,10 @@ type Mark struct {
 // Proof says how the claim of a level is known.
 type Proof string
 
-// The proofs. Searched claims are checked by the engine itself, which tries everything; a run that wins shows that a
-// level can be won; and what no run of many seeds breaks was not found, which proves nothing.
+// The proofs: the engine tries everything that the seats can send, or a run shows that the level can be won.
 const (
 	Searched Proof = "search"
 	Shown    Proof = "run"
-	Stored   Proof = "command" // a search of hours, with its command
-	Sampled  Proof = "seeds"
 )
 
 // Levels are the tasks, in order.
