@@ -35,6 +35,7 @@ const mostSearch = 10 * time.Minute
 // Question is what a search is for.
 type Question struct {
 	Free     []string `json:"free"`     // the processes that send anything
+	From     int      `json:"from"`     // the first round in which they do: before it they send what the run says
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
 }
@@ -68,7 +69,7 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 		if err != nil {
 			return Verdict{}, err
 		}
-		root.Faulty[id] = faulty.Any
+		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], faulty.Any.Choose)
 	}
 	if len(root.Faulty) == m.Protocol.N {
 		return Verdict{}, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
@@ -98,8 +99,26 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	}
 	found := report.Findings[0]
 	a.Property, a.Why = found.Property, found.Why
-	a.Flag = movesOf(m, root, &found.Run)
+	a.Flag = movesOf(m, root, q.From, &found.Run)
 	return a, nil
+}
+
+// chooser answers the choices of a behavior.
+type chooser = func(s *parley.Step, t *parley.Turn, k, n int) int
+
+// freeFrom returns the behavior of a process that answers by choose from a round on, and before it as kept does.
+func freeFrom(round int, kept faulty.Behavior, choose chooser) faulty.Behavior {
+	free := faulty.Any
+	free.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+		switch {
+		case faulty.RoundOf(t) >= round:
+			return choose(s, t, k, n)
+		case kept.Choose == nil:
+			return 0
+		}
+		return kept.Choose(s, t, k, n)
+	}
+	return free
 }
 
 // draws reports whether a behavior draws what it does at random.
@@ -110,7 +129,7 @@ func draws(how faulty.Behavior) bool {
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
 // more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a
 // process is asked does not depend on the speed of messages.
-func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
+func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string {
 	var answers []int
 	for _, step := range found.Steps {
 		answers = append(answers, step.Choices...)
@@ -122,12 +141,15 @@ func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
 		if how.Name != faulty.Any.Name {
 			continue
 		}
-		how.Choose = func(_ *parley.Step, t *parley.Turn, k, n int) int {
-			if len(answers) == 0 {
-				return 0
+		as := freeFrom(from, m.Faulty[id], func(_ *parley.Step, _ *parley.Turn, _, n int) (answer int) {
+			if len(answers) > 0 {
+				answer, answers = min(answers[0], n-1), answers[1:]
 			}
-			answer := min(answers[0], n-1)
-			if answers = answers[1:]; answer > 0 {
+			return answer
+		})
+		how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+			answer := as.Choose(s, t, k, n)
+			if answer > 0 {
 				move := faulty.Move{Round: faulty.RoundOf(t), To: t.To, Choice: k, Answer: answer}
 				made[id] = append(made[id], move)
 			}

@@ -80,7 +80,7 @@ function Play({level, g, menus, rounds, round, tables}) {
         ${seats && round !== null && html`<button class="primary" disabled=${!menus} onClick=${close}>Send, and close the round</button>`}
         <button disabled=${!steps} onClick=${undo} title="Ctrl+Z">Undo</button>
         <button disabled=${!steps && !begun(g)} onClick=${startOver}>Start over</button></div>
-      <${Prove} key=${level.id} level=${level}/>
+      <${Prove} key=${level.id} level=${level} round=${round}/>
     </section>`;
 }
 
