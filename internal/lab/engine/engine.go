@@ -71,6 +71,8 @@ var answerers = map[string]answerer{
 	"story":   ofRun((*made).story),
 	"event":   ofRun((*made).event),
 	"state":   ofRun((*made).state),
+	"history": ofRun((*made).history),
+	"cone":    ofRun((*made).cone),
 	"vote":    ofRun((*made).vote),
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),

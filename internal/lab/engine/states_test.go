@@ -1,0 +1,136 @@
+package engine_test
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/catalog"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
+)
+
+// At each event, the history of each variable has the value that the state has.
+func TestHistory(t *testing.T) {
+	e := engine.New(append(catalog.All(), coins()), scenarios.Files, "test")
+	for protocol, flags := range map[string]map[string]string{
+		"eig":      {"n": "4", "m": "1", "faulty": "2=flip"},
+		"twophase": {"n": "3", "crashes": "[{process: 1, when: 150, back: 900}]"},
+		"ballot":   {"n": "3"},
+		"causal":   {"n": "3"},
+		"coins":    {"crashes": "[{process: 1, when: 150, back: 900}]"},
+	} {
+		run := map[string]any{"protocol": protocol, "flags": flags}
+		events := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": run}).Report.Events
+		histories := make(map[string]map[string][]engine.Value) // by variable and process
+		compared, changes := 0, 0
+		for at := range events + 1 {
+			for _, p := range answers[engine.StateAnswer](t, e, map[string]any{"ask": "state", "at": at, "run": run}).Processes {
+				for _, v := range p.Variables {
+					if histories[v.Name] == nil {
+						of := make(map[string][]engine.Value)
+						for _, h := range answers[engine.HistoryAnswer](t, e, map[string]any{
+							"ask": "history", "variable": v.Name, "run": run,
+						}).Processes {
+							of[h.Name] = h.Values
+							changes += len(h.Values)
+						}
+						histories[v.Name] = of
+					}
+					is := ""
+					for _, value := range histories[v.Name][p.Name] {
+						if value.Since <= uint64(at) {
+							is = value.Value
+						}
+					}
+					if compared++; is != v.Value {
+						t.Fatalf("%s, event %d, %s of %s: %q, and the state has %q", protocol, at, v.Name, p.Name, is, v.Value)
+					}
+				}
+			}
+		}
+		if compared < 100 || changes < 5 {
+			t.Errorf("%s: %d values compared, %d changes", protocol, compared, changes)
+		}
+	}
+}
+
+// The past and the future of an event are each other's reverse, and each follows processes and messages only.
+func TestCone(t *testing.T) {
+	e := newEngine()
+	run := map[string]any{"protocol": "causal", "flags": map[string]string{"n": "3"}}
+	events := int(answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": run}).Report.Events)
+	lines := answers[engine.StoryAnswer](t, e, map[string]any{"ask": "story", "from": 1, "count": events, "run": run}).Lines
+	number := func(refs []string) map[int]bool {
+		all := make(map[int]bool)
+		for _, ref := range refs {
+			k, err := strconv.Atoi(strings.TrimPrefix(ref, "e"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[k] = true
+		}
+		return all
+	}
+	past, future := make([]map[int]bool, events+1), make([]map[int]bool, events+1)
+	inside := 0
+	for k := 1; k <= events; k++ {
+		cone := answers[engine.ConeAnswer](t, e, map[string]any{"ask": "cone", "event": k, "run": run})
+		past[k], future[k] = number(cone.Past), number(cone.Future)
+		inside += len(past[k])
+	}
+	for k := 1; k <= events; k++ {
+		for j := 1; j <= events; j++ {
+			// By definition: at the same process before, or the cause of k or of something before k at its process.
+			before := j < k && (lines[j-1].At == lines[k-1].At || lines[k-1].Cause > 0 &&
+				(int(lines[k-1].Cause) == j || past[lines[k-1].Cause][j]))
+			for i := 1; i < k && !before; i++ {
+				before = lines[i-1].At == lines[k-1].At && past[i][j]
+			}
+			if past[k][j] != before || future[j][k] != before {
+				t.Fatalf("event %d before %d: %t, past %t, future %t", j, k, before, past[k][j], future[j][k])
+			}
+		}
+	}
+	if inside == 0 || inside == events*(events-1)/2 {
+		t.Errorf("%d of %d pairs are ordered", inside, events*(events-1)/2)
+	}
+}
+
+// coins is a protocol whose processes draw random values, which a trace does not have.
+func coins() parley.Protocol {
+	p := parley.Protocol{
+		Name: "coins", Title: "coins", Faults: parley.CrashFaults, Kinds: []string{"", "COIN"}, N: 3,
+		New: func(parley.ID) parley.Machine { return new(coin) },
+	}
+	p.Flags = func(*flag.FlagSet) func(parley.Naming) (parley.Protocol, error) {
+		return func(parley.Naming) (parley.Protocol, error) { return p, nil }
+	}
+	return p
+}
+
+type coin struct {
+	parley.Base
+	own, sum uint64
+	tosses   int
+}
+
+func (p *coin) Start(s *parley.Step) { s.SetTimer(0, 100) }
+
+func (p *coin) Timeout(s *parley.Step, _ parley.Timer) {
+	p.own = uint64(s.Choose(1000))
+	s.SendAll(parley.Msg{Kind: 1, Value: p.own})
+	if p.tosses++; p.tosses < 12 {
+		s.SetTimer(0, 100)
+	}
+}
+
+func (p *coin) Receive(_ *parley.Step, _ parley.ID, m parley.Msg) { p.sum += m.Value }
+
+func (p *coin) State(v *parley.Vars) {
+	parley.Num(v, "own", &p.own)
+	parley.Num(v, "sum", &p.sum)
+	parley.Num(v, "tosses", &p.tosses)
+}
