@@ -266,7 +266,13 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	events := run.Report.Events
 	all = append(all, question("story", of, "from", 1, "count", 500))
 	for _, at := range []uint64{1, events/3 + 1, events} {
-		all = append(all, question("event", of, "event", at), question("state", of, "at", at))
+		all = append(all, question("event", of, "event", at), question("cone", of, "event", at),
+			question("state", of, "at", at))
+	}
+	for _, p := range ask[engine.StateAnswer](t, e, question("state", of, "at", events)).Processes {
+		for _, v := range p.Variables[:min(len(p.Variables), 2)] {
+			all = append(all, question("history", of, "variable", v.Name))
+		}
 	}
 	for _, form := range []string{"svg", "trace", "scenario"} {
 		all = append(all, question("export", of, "form", form))

@@ -31,6 +31,20 @@ export const selection = signal("");
 /** Whose information tree is shown; empty for the first one. */
 export const owner = signal("");
 
+/** Whose information tree is shown below it, to compare the two; empty for none. */
+export const beside = signal("");
+
+/** Shows the trees that a link names. */
+function showTrees(text, owners) {
+  const [one, other] = text.split(",").map(name => owners.includes(name) ? name : "");
+  owner.value = one;
+  beside.value = other === one ? "" : other ?? "";
+}
+
+/** The trees as a link names them. */
+const treesShown = () => beside.peek()
+  ? `${owner.peek() || run.peek().answer?.owner},${beside.peek()}` : owner.peek();
+
 /** A sentence for the reader about the link or the run; empty for none. */
 export const notice = signal("");
 
@@ -131,7 +145,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       run.value = {setting, answer};
       cursor.value = Math.min(at ?? end, end);
       selection.value = sel;
-      owner.value = answer.owners.includes(of) ? of : "";
+      showTrees(of, answer.owners);
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
@@ -143,7 +157,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
-  view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(),
+  view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -162,7 +176,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, run.value];
+  void [cursor.value, selection.value, owner.value, beside.value, run.value];
   keep();
 });
 
@@ -181,7 +195,7 @@ async function follow() {
     batch(() => {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
-      owner.value = got.of;
+      showTrees(got.of, run.peek().answer.owners);
     });
   } else if (to) {
     editing.value = false;

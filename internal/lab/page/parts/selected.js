@@ -2,7 +2,7 @@
 
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
 import {cursor, goTo, moveTo, named, process, run, select, selection} from "../store.js";
-import {filledBy, parse, useEvent} from "../selection.js";
+import {coneOf, filledBy, parse, useEvent} from "../selection.js";
 import {Icon} from "./icon.js";
 
 /** An event of a chain, as a button that goes to it. */
@@ -14,9 +14,12 @@ const Step = ({line, now}) => html`
 function Chain({event}) {
   const {setting} = use(run);
   const {answer} = useAnswer(event ? {ask: "event", event, run: setting} : null);
+  const cone = use(coneOf);
   if (!answer) return null;
   const {causes, effects} = answer;
   return html`
+    <label class="check"><input type="checkbox" checked=${cone === event}
+      onChange=${e => { coneOf.value = e.target.checked ? event : 0; }}/> show only its past and its future</label>
     ${causes.length > 0 && html`<h3>Why</h3><ol class="chain">${causes.map(line => html`<${Step} line=${line}/>`)}
       <${Step} line=${answer} now/></ol>`}
     ${effects.length > 0 && html`<h3>What it caused</h3><ul class="chain">${effects.slice(0, 12).map(line => html`
