@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"flag"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,4 +135,48 @@ func (p *coin) State(v *parley.Vars) {
 	parley.Num(v, "own", &p.own)
 	parley.Num(v, "sum", &p.sum)
 	parley.Num(v, "tosses", &p.tosses)
+}
+
+// nodeRef is the reference of a node of an information tree in a picture.
+var nodeRef = regexp.MustCompile(`data-ref="(P\d+/[^"]+)"`)
+
+// Every node of every information tree of the gallery has the output that its votes give: the value of more than half of
+// them, or the default if there is none.
+func TestVotes(t *testing.T) {
+	e := newEngine()
+	majorities, defaults, own := 0, 0, 0
+	for _, c := range answers[engine.About](t, e, map[string]any{"ask": "about"}).Gallery {
+		run := map[string]any{"scenario": c.Text}
+		for _, owner := range answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": run}).Owners {
+			picture := answers[engine.PictureAnswer](t, e, map[string]any{"ask": "picture", "name": "tree", "of": owner, "run": run})
+			refs := make(map[string]bool)
+			for _, found := range nodeRef.FindAllStringSubmatch(picture.SVG, 40) {
+				refs[found[1]] = true
+			}
+			for ref := range refs { // order: each node is asked by itself
+				vote := answers[engine.VoteAnswer](t, e, map[string]any{"ask": "vote", "ref": ref, "run": run})
+				if len(vote.Ballots) == 0 || vote.Out == "" {
+					continue
+				}
+				if slices.ContainsFunc(vote.Ballots, func(b engine.Ballot) bool { return b.Own }) {
+					own++
+				}
+				byDefault := strings.Contains(vote.Says, "default")
+				i := slices.IndexFunc(vote.Counts, func(c engine.Count) bool { return 2*c.Votes > len(vote.Ballots) })
+				switch {
+				case i >= 0 && (byDefault || vote.Counts[i].Value != vote.Out):
+					t.Errorf("%s, %s: %s", c.Name, ref, vote.Says)
+				case i >= 0:
+					majorities++
+				case !byDefault || vote.Out != "0":
+					t.Errorf("%s, %s: %s", c.Name, ref, vote.Says)
+				default:
+					defaults++
+				}
+			}
+		}
+	}
+	if majorities == 0 || defaults == 0 || own == 0 {
+		t.Errorf("%d majorities, %d defaults, %d own votes", majorities, defaults, own)
+	}
 }
