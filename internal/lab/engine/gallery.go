@@ -40,7 +40,7 @@ type Card struct {
 	Protocol string   `json:"protocol"`
 	Words    string   `json:"words"`  // what the head of the file says
 	Breaks   []string `json:"breaks"` // the properties that the run breaks
-	Lies     bool     `json:"lies"`   // a process lies
+	Faulty   bool     `json:"faulty"` // a process lies, crashes or omits messages
 	Text     string   `json:"text"`   // the file
 }
 
@@ -112,8 +112,8 @@ func (c *Card) readHead() {
 			words = append(words, said)
 		case name == "protocol":
 			c.Protocol = strings.TrimSpace(value)
-		case name == "faulty":
-			c.Lies = true
+		case name == "faulty" || name == "crashes":
+			c.Faulty = true
 		}
 	}
 	if len(words) > 1 {

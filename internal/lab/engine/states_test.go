@@ -180,3 +180,25 @@ func TestVotes(t *testing.T) {
 		t.Errorf("%d majorities, %d defaults, %d own votes", majorities, defaults, own)
 	}
 }
+
+// A table says how its rows are read: each step of a path is what somebody says.
+func TestReading(t *testing.T) {
+	e := newEngine()
+	for _, c := range []struct {
+		protocol, n string
+		round       int
+		want        string
+	}{
+		{"eig", "7", 2, "{1,132} means: P2 says that P3 says that P1 says that the value is 1."},
+		{"eig", "10", 1, "{1,1.2} means: P2 says that P1 says that the value is 1."},
+		{"om", "4", 1, "{1,13} means: P3 says that P1 says that the value is 1."},
+		{"interactive", "4", 0, "2: {1,2} means: P2 says that the value is 1."},
+		{"sm", "4", 1, ""},
+	} {
+		run := map[string]any{"protocol": c.protocol, "flags": map[string]string{"n": c.n}}
+		tables := answers[engine.TablesAnswer](t, e, map[string]any{"ask": "tables", "run": run}).Tables
+		if got := tables[c.round].Reading; got != c.want {
+			t.Errorf("%s, n = %s, round %d: %q, want %q", c.protocol, c.n, c.round, got, c.want)
+		}
+	}
+}

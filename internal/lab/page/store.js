@@ -34,6 +34,9 @@ export const owner = signal("");
 /** Whose information tree is shown below it, to compare the two; empty for none. */
 export const beside = signal("");
 
+/** Whether the tables of messages have a row for each content, and not for each receiver. */
+export const byContent = signal(false);
+
 /** Shows the trees that a link names. */
 function showTrees(text, owners) {
   const [one, other] = text.split(",").map(name => owners.includes(name) ? name : "");
@@ -62,7 +65,7 @@ export const card = name => about.value?.gallery.find(c => c.name === name);
 
 /** What the run is, as a heading. */
 export const title = computed(() => {
-  const from = place.value?.g && card(place.value.g);
+  const from = place.value?.g && Object.keys(place.value.flags).length === 0 && card(place.value.g);
   return from ? from.shows : run.value.answer?.report.title ?? "Run";
 });
 
@@ -118,9 +121,9 @@ let asking = new AbortController();
 /**
  * Makes a run and shows it.
  * @param {import("./link.js").Place} next
- * @param {{at?: number | null, sel?: string, of?: string, hash?: string}} [there]
+ * @param {{at?: number | null, sel?: string, of?: string, by?: string, hash?: string}} [there]
  */
-export async function open(next, {at = null, sel = "", of = "", hash = ""} = {}) {
+export async function open(next, {at = null, sel = "", of = "", by = "", hash = ""} = {}) {
   asking.abort();
   let setting;
   try {
@@ -146,6 +149,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       cursor.value = Math.min(at ?? end, end);
       selection.value = sel;
       showTrees(of, answer.owners);
+      byContent.value = by === "content";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
@@ -157,7 +161,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
-  view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(),
+  view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(), by: byContent.peek() ? "content" : "",
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -176,7 +180,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, beside.value, run.value];
+  void [cursor.value, selection.value, owner.value, beside.value, byContent.value, run.value];
   keep();
 });
 
@@ -196,10 +200,11 @@ async function follow() {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
       showTrees(got.of, run.peek().answer.owners);
+      byContent.value = got.by === "content";
     });
   } else if (to) {
     editing.value = false;
-    await open(to, {at: got.at, sel: got.sel, of: got.of, hash: got.hash});
+    await open(to, got);
   } else if (!got.problem) {
     editing.value = true;
     await open({s: about.peek().protocols[0].name, flags: {}});

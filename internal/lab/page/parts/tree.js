@@ -94,7 +94,7 @@ export function Tree() {
   useEffect(() => { folded.value = null; }, [at, of]);
   useEffect(() => { // a selected node is in the tree that is shown
     const parts = parse(selected);
-    const name = parts.kind === "node" && named(parts.of);
+    const name = parts.kind === "node" ? named(parts.of) : parts.kind === "process" && named(selected);
     if (name && name !== of && answer.owners.includes(name)) owner.value = name;
   }, [selected]);
   useEffect(() => {

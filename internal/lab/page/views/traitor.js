@@ -26,6 +26,7 @@ function Levels({current}) {
           <span class="number">${l.id}</span><span class="name">${l.title}</span>
           ${sign && html`<span class="sign ok" title=${says} aria-label=${says}>${sign}</span>`}</a></li>`;
       })}</ol>
+      <p class="why">✓ won by you · ◐ shown by the engine · ∎ proven</p>
       <p class="why">A level that cannot be won by lies is won by “Prove it”: the engine tries all adversaries and counts them.</p>
       ${Object.keys(finished).length > 0 && html`<p><button onClick=${forget}>Forget my progress</button></p>`}</nav>`;
 }
