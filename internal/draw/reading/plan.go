@@ -37,8 +37,8 @@ type Node struct {
 	Rest uint64
 }
 
-// InputVotes reports whether the input of a node is the vote of the owner of the tree at the node: in OM(m) the owner is
-// none of the node's children.
+// InputVotes reports whether the input of a node is also the vote of the owner of the tree. In OM(m) the owner is none
+// of the node's children.
 func (n *Node) InputVotes(owner parley.ID) bool {
 	votes := len(n.Kids) > 0 && n.In != nil && !slices.Contains(n.Path, owner)
 	for _, kid := range n.Kids {
