@@ -48,7 +48,7 @@ type View struct {
 func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, options: o, style: s.Style(width)}
-	v.style.Color = o.Color
+	v.style.Color, v.style.Honest = o.Color, honest(s, log)
 	for id := range parley.ID(s.Protocol.N) {
 		if !r.history.Correct(id) {
 			v.style.Faulty.Add(id)

@@ -8,10 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"parley"
 	"parley/catalog"
 	"parley/docs/scenarios"
+	"parley/internal/form"
+	"parley/internal/input"
 	"parley/internal/lab/engine"
+	"parley/internal/lab/traitor"
 )
 
 // At each event, the history of each variable has the value that the state has.
@@ -201,4 +206,63 @@ func TestReading(t *testing.T) {
 			t.Errorf("%s, n = %s, round %d: %q, want %q", c.protocol, c.n, c.round, got, c.want)
 		}
 	}
+}
+
+// What a faulty process sends is marked as a lie if, and only if, an honest process would send something else.
+func TestLiesAreMarked(t *testing.T) {
+	e := newEngine()
+	lies, truths := 0, 0
+	for _, protocol := range []string{"om", "eig", "sm", "phaseking", "interactive", "consensus", "agreed"} {
+		for _, how := range []string{"flip", "twofaced", "random", "moves:", "moves:1-3-0-1", "moves:0-3-0-1.1-4-0-1"} {
+			for _, who := range []string{"1", "2"} {
+				run := map[string]any{"protocol": protocol, "flags": map[string]string{
+					"n": "4", "m": "1", "faulty": who + "=" + how}}
+				liar := "P" + who
+				honest, _ := traitor.Honest(settingOf(t, protocol, "-n=4", "-m=1", "--faulty="+who+"="+how))
+				for _, table := range answers[engine.TablesAnswer](t, e, map[string]any{"ask": "tables", "run": run}).Tables {
+					for r, row := range table.Cells {
+						for c, cell := range row {
+							from, to := table.Senders[c], table.Receivers[r]
+							if from.Ref != liar || to.Ref == liar || cell.Total == 0 {
+								continue
+							}
+							would := honest[traitor.Sending{Round: table.Round, From: parley.ID(who[0] - '1'), To: parley.ID(to.Ref[1] - '1')}]
+							is := !slices.Equal(cell.Rows, would)
+							if cell.Lie != is {
+								t.Errorf("%s, %s %s, round %d to %s: lie %t, sends %q, and would send %q",
+									protocol, liar, how, table.Round, to.Name, cell.Lie, cell.Rows, would)
+							}
+							if is {
+								lies++
+							} else {
+								truths++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if lies < 50 || truths < 50 {
+		t.Errorf("%d lies and %d truths", lies, truths)
+	}
+}
+
+// settingOf returns the run that arguments make.
+func settingOf(t *testing.T, protocol string, args ...string) form.Run {
+	t.Helper()
+	p, err := input.Protocol(catalog.All(), protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := pflag.NewFlagSet(protocol, pflag.ContinueOnError)
+	f := form.New(p, fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.Setup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Run
 }
