@@ -20,17 +20,17 @@
 //
 // # Decisions
 //
-// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits,
-// groups, tables) is a package that uses its node through package kernel, and imports no other service. A test of
-// the imports enforces that. The public names of the services are aliases in this package. Motive: you can read a
-// service without the rest of a node. You can test it with a small kernel, without TLS and disks. Cost: types that
-// two services share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
+// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits, groups,
+// tables) is a package that uses its node through package kernel, and imports no other service. A test of the imports
+// enforces this. The public names of the services are aliases in this package. Motive: you can read a service without
+// the rest of a node, and test a service with a small kernel, without TLS and disks. Cost: types that two services
+// share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
 //
-// Tests run nodes in virtual time. If a test sets Config.Network to a network of cluster/link/memory, in a bubble
-// of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time. The test can cut,
-// delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or checks less
-// than is promised. Cost: with such a network, a node uses neither the clock that advances while the computer is
-// suspended, nor precise alarms. These have tests of their own.
+// Tests run nodes in virtual time. A test can run real nodes, with their TLS, timers, and disks, in a bubble of
+// testing/synctest. It sets Config.Network to a network of cluster/link/memory. Then the nodes use the virtual time
+// of the bubble. The test can cut, delay, and stall any connection. Motive: a test that waits for real time fails on
+// a busy computer, or checks less than the promises. Cost: with such a network, a node does not use its precise
+// alarms, and not the clock that advances while the computer is suspended. Both have separate tests.
 package cluster
 
 import (

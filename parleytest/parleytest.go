@@ -1,13 +1,13 @@
 // Package parleytest tests any protocol. It uses only the fields of [parley.Protocol], so a protocol needs no test
 // code of its own. The suite checks that
 //
-//   - the protocol keeps its promises in seeded runs with as many faults as it tolerates;
+//   - the protocol keeps its promises in random (seeded) runs with as many faults as it tolerates;
 //   - a property breaks if there are too few processes for the faults;
 //   - a run is repeatable, and its machines can be saved and loaded during the run;
 //   - processes survive a crash at any step;
 //   - faults of networks, clocks and processes break no promise that still holds under these faults;
 //   - no message of a liar makes a process panic;
-//   - the number of messages is the number that the protocol's theorem states.
+//   - the number of messages is as the protocol's field Cost states.
 //
 // The suite also works for protocols of other modules:
 //

@@ -1,30 +1,30 @@
 // Package ballot implements consensus by numbered ballots and majorities, known as the synod protocol (Paxos). The
-// processes make one decision, although they may crash, restart, and wrongly suspect each other of a crash.
+// processes make one decision, even if they crash, restart, or wrongly suspect each other of a crash.
 //
-// The problem: each of n processes may propose a value. All processes that decide must decide on the same value,
-// and this value must have been proposed. This includes processes that crash after their decision (uniform
-// agreement). Agreement must hold even if messages are lost, doubled, late or reordered.
+// The problem: each of n processes may propose a value. All processes that decide must decide on the same value, and
+// this value must have been proposed. This includes processes that crash after their decision (uniform agreement).
+// Agreement must hold even if messages are lost, duplicated, late or reordered.
 //
 // The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart with their durable state. A
-// process that lost its disk must not rejoin. Safety never depends on time; only termination does. The processes
-// decide once a majority is up and connected, and no other ballot interferes for the duration of one ballot.
-// Nothing is promised if processes lie.
+// process that lost its disk must not rejoin. Safety never depends on time, but termination does: the processes
+// decide when a majority is up and connected, and only one ballot is active for long enough to finish. Nothing is
+// promised if processes lie.
 //
-// A process that wants a decision starts a ballot, and so becomes the owner of the ballot. The number of the ballot
+// A process that wants a decision starts a ballot. This process is the owner of the ballot. The number of the ballot
 // is higher than all numbers that the process knows. The owner asks all processes for a promise to take part in no
 // lower ballot. A promise reports the value that its sender accepted last, and the ballot in which it accepted this
 // value. When the owner has the promises of a majority, it proposes one of the reported values: the value with the
-// highest ballot. If no promise reports a value, the owner proposes a value of its choice. A value that a majority
-// accepts in one ballot is decided.
+// highest ballot. If no promise reports a value, the owner proposes a value of its choice. If a majority accepts a
+// value in one ballot, the value is decided.
 //
 // Why it works: any two majorities share a process. Suppose that a majority has accepted a value in some ballot.
 // Then the owner of the next higher ballot receives at least one report of this value, and proposes the same value.
 // By induction, the owners of all higher ballots do so, too.
 //
 // An [Instance] makes one decision for another machine that contains it. Each process adds a report to its first
-// promise, and this report then stays the same. If no value has been accepted, the owner computes its proposal from
-// the reports. [New] makes plain consensus from an Instance: reports are empty, and each owner proposes its own
-// value.
+// promise, and repeats the same report in later promises. If no value has been accepted, the owner computes its
+// proposal from the reports. [New] makes plain consensus from an Instance: reports are empty, and each owner proposes
+// its own value.
 //
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot

@@ -1,15 +1,15 @@
-// Package problem states the properties of three agreement problems: Byzantine agreement on the value of one
-// source, consensus on one value computed from the values of all processes, and interactive consistency, which is
-// agreement on the vector of all values. Other packages have the protocols.
+// Package problem states the properties of three agreement problems. Byzantine agreement is agreement on the value of
+// one process, the source. Consensus is agreement on one value that is computed from the values of all processes.
+// Interactive consistency is agreement on the vector of all values. Other packages have the protocols.
 //
 // A value is a byte string of at most [MaxValue] bytes. A process gets its initial value by a Request of kind
 // Propose. It announces its decision by delivering a message of kind Decide.
 //
 // # Decisions
 //
-// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own
-// decision does not count, as in the article (docs/explanation/sources.md). Validity says whether the lieutenants
-// decide on the value of a correct source. Motive: the worked cases of the article and the lecture use these
+// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own decision
+// does not count, as in the article (docs/explanation/sources.md). Validity also covers only the lieutenants: if the
+// source is correct, they must decide on its value. Motive: the worked cases of the article and the lecture use these
 // definitions. Cost: a reader may be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
 package problem
 

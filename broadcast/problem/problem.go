@@ -9,7 +9,7 @@
 // no property orders the broadcasts of a process before a crash and its broadcasts after the crash.
 //
 // Source: the lecture (docs/explanation/sources.md) on broadcast, its definitions of reliable, FIFO, causal and
-// atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).
+// atomic broadcast. The uniform properties are from Hadzilacos and Toueg (1994).
 package problem
 
 import (

@@ -1,22 +1,22 @@
-// Package api serves a node's clients with gRPC, gRPC-Web, and JSON over HTTP, by the same handlers. The files
-// under parley/v1 define the API and are its reference: they say which right each method needs, and what its errors
-// mean. Package parleyv1 is generated from these files. Package client is for callers in Go.
+// Package api serves a node's clients. The same handlers serve gRPC, gRPC-Web, and JSON over HTTP. The files under
+// parley/v1 define the API, and say which right each method needs, and what its errors mean. Package parleyv1 is
+// generated from these files. Package client is for callers in Go.
 //
 // Clients authenticate with certificates of the cluster's authority (see package cert). A certificate also contains
-// the client's rights. Every resource that a client can occupy is limited: see [Limits]. A [Server] also serves the
+// the client's rights. Every resource that a client can occupy is limited (see [Limits]). A [Server] also serves the
 // node's health, and its metrics for Prometheus.
 //
 // # Decisions
 //
-// When the port for clients is full, a new connection replaces a silent one. The server considers the connections
-// that have sent no request. Among these, it takes the address with the most connections, and closes the oldest
-// connection from this address. Motive: if the port refused new connections, an attacker that occupies all places
-// would keep all clients out. Cost: if one address opens very many connections, a client at the same address that
-// is slow to send its request loses its connection, too.
+// When the port for clients has its maximum number of connections, a new connection replaces a silent one. A
+// connection is silent if it has sent no request. The server finds the address with the most silent connections, and
+// closes the oldest of these. Motive: if the port refused new connections, an attacker could open the maximum number
+// and so lock out all clients. Cost: suppose that an attacker and a client have the same address. If the client is
+// slow to send its request, it may lose its connection.
 //
 // The server and the Go client use the library Connect, and the .proto files are the reference. Every error says
-// whether the request had no effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and
-// curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
+// either that the request had no effect, or that its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web,
+// and curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
 // up to date.
 package api
 

@@ -3,17 +3,17 @@
 //
 // # Decisions
 //
-// Payloads are sent in batches. In each group, a node has at most four batches in flight (in a Byzantine order
-// more, if the batches are well filled). Meanwhile the node collects further payloads in the next batch. Motive: a
-// single payload is sent at once, and many payloads share the cost of a message. Cost: a position consists of the
-// number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
+// Payloads are sent in batches. In each group, a node has at most four batches in flight. (In a Byzantine order it
+// may have more, if the batches are nearly full.) Meanwhile the node collects further payloads in the next batch.
+// Motive: a node sends a single payload at once, and many payloads share the cost of one message. Cost: a position
+// consists of the number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
 //
-// A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its
-// latest batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read
-// it, the subscription fails. Motive: a slow reader costs nothing, and to resume is the same as to read. Cost: the
+// A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its latest
+// batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read it, the
+// subscription fails. Motive: a slow reader costs nothing, and a resumed subscription works like a new one. Cost: the
 // group may use memory for deliveries that no subscriber reads.
 //
-// If a caller waits for the delivery of a batch, the batch carries a tag after its payloads. By the tag, the node
+// If a caller waits for the delivery of a batch, the node appends a tag to the batch. By this tag, the node
 // recognizes the batch when it is delivered. Motive: the order of deliveries does not identify a batch, because a
 // group may mix levels, and because batches of an earlier incarnation may arrive, too. Cost: a tag takes 13 bytes.
 package groups

@@ -1,33 +1,34 @@
 // Package host runs the machines of protocols in real processes, as package sim runs them in a simulation. A
-// [Process] is one machine of a node. It has its own channel on the links: on this channel it exchanges messages
+// [Process] runs one machine of a node. It has its own channel on the links. On this channel it exchanges messages
 // with the same machine at each peer.
 //
-// A Process takes one step at a time. The step runs in the goroutine that brings the input: a reader of a
-// connection, a timer, or a caller. If the steps of a machine may take long (Options.Long), a separate goroutine
-// takes the messages from the link and runs the steps. The messages that a step sends go into the buffers of the
-// links. A reader may bring several messages in a burst, and the host flushes the buffers at the end of the burst.
+// A Process takes one step at a time. The step runs in the goroutine that has the input: a reader of a connection, a
+// timer, or a caller. If the steps of a machine may take long (Options.Long), a separate goroutine takes the messages
+// from the link and runs the steps. The host puts the messages that a step sends into the buffers of the links. A
+// reader may read several messages in a burst. The host flushes the buffers at the end of the burst.
 //
 // An effect of a step leaves the node only when all log records of this step, and of earlier steps of the same
 // machine, are on the disk.
 //
 // # Decisions
 //
-// The clock that machines see also advances while the computer is suspended. So after a suspension, a process is
-// late and abstains from the rounds that it missed. Motive: an ordinary monotonic clock stops during a suspension,
-// so the process would not notice that it missed deadlines. Cost: some systems have no clock that advances during
-// suspensions. There, only late timers reveal a suspension.
+// The clock that machines see also advances while the computer is suspended. So after a suspension, a process knows
+// that it is late, and abstains from the rounds that it missed. Motive: an ordinary monotonic clock stops during a
+// suspension, so the process would not notice that it missed deadlines. Cost: some operating systems have no clock
+// that advances during suspensions. On such a system, only late timers reveal a suspension.
 //
-// To detect a suspension, the host compares two clocks: only one of them advances during suspensions. It cannot
-// read both at the same instant, so it reads one clock between two readings of the other. This gives a lower and an
-// upper bound of their difference. The host assumes a suspension only if the difference has certainly grown.
-// Motive: otherwise a process that was merely busy between two readings would abstain from rounds. Cost: right
-// after a busy moment, the host measures a suspension too short, until it compares the clocks again.
+// To detect a suspension, the host compares two clocks. One of them advances during suspensions, and the other does
+// not. The host cannot read both at the same instant, so it reads one clock between two readings of the other. This
+// gives a lower and an upper bound of the difference between the clocks. The host assumes a suspension only if the
+// difference has certainly grown. Motive: otherwise a process that was merely busy between two readings would abstain
+// from rounds. Cost: if the process was busy during the comparison, the measured suspension is too short, until the
+// host compares the clocks again.
 //
 // On Linux, alarms use a timer descriptor (timerfd). A node sets the descriptor to the time of its next timer, and
 // the descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole milliseconds,
-// so a timer may be 1 ms late. If rounds last only 5 ms, this makes a node abstain. To measure the lateness, run:
-// go test ./cluster/host -run '^$' -bench Alarm. Cost: a descriptor, and some system calls whenever the next timer
-// changes. On other systems timers can be 1 ms late.
+// so a timer may be 1 ms late. If rounds last only 5 ms, a delay of 1 ms makes a node abstain. To measure the
+// lateness, run: go test ./cluster/host -run '^$' -bench Alarm. Cost: a node needs one more descriptor, and some
+// system calls whenever its next timer changes. On other systems timers can be 1 ms late.
 package host
 
 import (

@@ -4,8 +4,8 @@
 //
 // A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final. A process
 // announces the outcome by delivering a message of kind Decide with Body "commit" or "abort". Origin is the process
-// that began the transaction. After a restart, a process delivers the outcome again if it does not know whether it
-// had delivered it before. So the layer above must treat a second "commit" as a repetition.
+// that began the transaction. After a restart, a process may deliver the outcome again, because it does not know
+// whether it has already delivered it. So the layer above must treat a second "commit" as a repetition.
 //
 // A process indicates [Blocked] if it has voted yes, knows no outcome, and learns none from the processes that it
 // can reach. It continues to ask, and may still decide.

@@ -1,31 +1,31 @@
 // Package group implements agreed views. A view is a numbered set of processes, its members, on which all processes
 // agree. With each new view, the processes also agree on the messages that were delivered in the old view.
 //
-// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a view
-// must agree on its members. All processes that install two consecutive views must have delivered the same messages
-// in between (view synchrony). If a process has delivered a message in a view and then crashed or was excluded,
-// these processes must have delivered this message, too.
+// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a view must
+// agree on its members. All processes that install two consecutive views must have delivered the same messages in the
+// first of the two (view synchrony). This includes every message that a process delivered in the first view before it
+// crashed or was excluded.
 //
-// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages, but
-// must not reorder or double them. Safety never depends on delays. Views change as long as more than half of all n
-// processes are up, connected, and eventually not suspected, and have all their durable state. Every view has more
-// than n/2 members. A process that lost its disk, or that restarted without a disk, counts again after a view has
-// admitted it. Nothing is promised about Byzantine processes.
+// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages, but must
+// not reorder or duplicate them. Safety never depends on delays. Views can change as long as a majority of all n
+// processes are up and connected, have all their durable state, and are eventually not suspected. Every view has more
+// than n/2 members. A process that lost its disk, or that restarted without a disk, counts again toward a majority
+// after a view has admitted it. Nothing is promised about Byzantine processes.
 //
-// The protocol has two main ideas. First, a member answers a view change once, with a report of the messages that
-// it holds. From then on the member is frozen: it acknowledges and delivers nothing more in this view. The members
-// of the next view are the members that reported, and the joiners (learners) that have caught up with one of these.
-// The cut is the union of the reports: the messages that every process delivers before it installs the next view.
+// The protocol has two main ideas. First, a member answers a view change once, with a report of the messages that it
+// holds. From then on the member is frozen: it acknowledges and delivers nothing more in this view. The next view
+// consists of the members that reported, and of joiners. A joiner (learner) is a process that wants to become a
+// member. It can be in the next view when it has caught up with a member that reported. The union of the reports is
+// the cut. Every process delivers the messages of the cut before it installs the next view.
 //
 // Second, all n processes vote on the next view, whether they are members or not. They decide on it by one instance
-// of agreement/ballot. The decided value contains the members, the joiners and the cuts of all layers. A layer is
-// an ordered broadcast that runs in the views.
+// of agreement/ballot. The decided value contains the members, the joiners and the cuts of all layers. A layer is an
+// ordered broadcast that runs within the views.
 //
-// In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. The
-// owner of the ballot waits until enough(S) is true, where S are the processes that have answered. It waits for
-// members that are not suspected until the flush timer expires ([Config].Flush). Each disk of a process has a
-// number, and a view records which disk of each process counts. Events broken(q) and mended(q) say that the link to
-// q broke, or works again:
+// In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. S is the
+// set of the processes that have answered the owner of the ballot. The owner waits until enough(S) is true.
+// [Config].Flush is the time of the flush timer. Each disk of a process has a number, and a view records which disk
+// of each process counts. The event broken(q) says that the link to q broke, and mended(q) says that it works again:
 //
 //	upon broken(q), mended(q):       notify the members, as in membership/detector
 //	upon mended(q) while a message
@@ -48,68 +48,70 @@
 //	upon INSTALL, as joiner j:       write the received state and the view to the disk together
 //	upon a restart without a disk:   take a number of a disk that was never used, and join
 //
-// Safety. A layer delivers a message only when all members hold the message. So if any process delivered a message,
-// every member of the view has the message: it has delivered the message, or has it in its report. Only a member
-// starts a ballot, so the cut in every proposed value contains all delivered messages.
+// Safety. A layer delivers a message only when all members hold the message. So if any process has delivered a
+// message, every member of the view has delivered it, or has it in its report. Only a member starts a ballot, so the
+// cut in every proposed value contains all delivered messages.
 //
 // There is only one next view, because any two majorities of all processes share a process, and each process votes
-// once in each ballot. Only votes from the disk that the view counts are valid. A process votes on the end of view
-// v only if it knows the decision that made v, so no majority can forget a view that another majority made.
+// once in each ballot. A vote is valid only if it comes from the disk that the view counts. A process votes on the
+// end of view v only if it knows the decision that made v. So no majority can forget a view that another majority
+// made.
 //
-// The decision that admits a process also determines which of its disks counts from then on. So a process never
-// votes on one decision with two disks. Votes from the new disk are void for this decision and for all earlier
-// decisions. For later decisions, the old disk cast no votes: the process had lost it before this decision was
-// proposed, and the ballots on later decisions started only afterward.
+// The decision that admits a process also determines which of its disks counts from then on. So a process never votes
+// on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions.
+// The old disk cast no votes on later decisions: ballots on later decisions started only after this decision was
+// proposed, and the process had lost the old disk before that.
 //
-// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages.
-// So any majority with intact disks contains a member of the last view. This member can report all deliveries, and
-// help the others to join. There is one exception. A process that was admitted holds no messages until it has
-// received the decision that admitted it. Suppose that its sponsor (the member that sends it the state) and all
-// other members crash while the decision is in flight. Then views stall until one of them restarts.
+// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages. So
+// any majority with intact disks contains a member of the last view. This member can report all deliveries, and help
+// the others to join. There is one exception. An admitted process holds no messages until it has received the
+// decision that admitted it. Suppose that all other members crash while this decision is in flight. Then views stall
+// until one of the other members restarts.
 //
-// An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
-// [Excluded]. It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks its sponsor to admit
-// it as another incarnation. It delivers nothing until it is a member.
+// An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates [Excluded].
+// It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks a member, its sponsor, to admit it
+// as a new incarnation. It delivers nothing until it is a member. The sponsor sends it the state.
 //
-// [New] runs ordered broadcasts, each a [Layer], on the views of one machine.
+// [New] returns one machine that contains the views and several ordered broadcasts. Each broadcast is a [Layer].
 //
-// Source: views and view synchrony are from Birman and Joseph (1987). A fixed set of processes decides which of
-// them are members: a delivery needs all members, and a change of members needs a majority of all processes. This
-// is from Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009).
+// Source: views and view synchrony are from Birman and Joseph (1987). In this package, a delivery needs all members,
+// and a change of members needs a majority of a fixed set of processes. This combination is from Lamport, Malkhi and
+// Zhou, Vertical Paxos and Primary-Backup Replication (2009).
 //
 // # Decisions
 //
-// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that
-// is in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
+// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that is
+// in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
 // members of a view, which are a majority of all processes, hold all acknowledged messages. So any majority with
 // intact disks can continue, in whatever order processes crashed before. In an earlier design, a majority of the
-// previous view decided. There, a system of five processes could shrink to two members. After a crash of all
-// processes, it needed both of them: one of them could not continue with another process, although it had all
-// messages. Cost: five nodes stall after three have crashed one after the other. Processes that are in no view must
-// receive every decision.
+// previous view decided. With that design, a system of five processes could shrink to two members. After a crash of
+// all processes, the system needed both members. One member and another process could not continue, although the
+// member had all messages. Cost: a system of five nodes stalls when three nodes are down, even if they crashed one
+// after the other. Processes that are in no view must receive every decision.
 //
-// A joiner delivers nothing until it is a member. Until then it keeps everything that its sponsor sends. When it
-// becomes a member, it writes all of this to the disk in one record, and delivers it at once. Motive: otherwise a
-// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the
-// joiner keeps in memory what the members deliver meanwhile. If it crashes, it receives the state again.
+// A joiner delivers nothing until it is a member. Until then it keeps all messages that its sponsor sends. When it
+// becomes a member, it writes these messages to the disk in one record, and then delivers them. Motive: otherwise a
+// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the joiner
+// keeps the messages in memory until it is a member. If it crashes, it receives the state again.
 //
 // Each start (incarnation) of a process has a greater number than its last start. The host supplies the number
-// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations, but the
-// others must distinguish it from these. Cost: if the host loses this number, too, the promises about a lost disk
-// may break.
+// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations. But the
+// other processes must distinguish the new incarnation from the earlier ones. Cost: if the host loses this number,
+// too, the promises about a lost disk may break.
 //
-// Ordered broadcasts within views are layers of the group, and not machines of their own. A layer (group.Layer)
-// reports, computes a cut from reports, and installs a view. The group is one machine that contains its layers, its
-// ballot and its failure detector. Motive: members, joiners and the cuts of all layers are one decision, and a
-// member must freeze all layers in one step. Cost: layers need an interface of their own in addition to Machine.
+// Ordered broadcasts within views are layers of the group, not separate machines. A layer (group.Layer) has methods
+// that report, that compute a cut from reports, and that install a view. The group is one machine that contains its
+// layers, its ballot and its failure detector. Motive: one decision determines the members, the joiners and the cuts
+// of all layers, and a member must freeze all layers in one step. Cost: layers have their own interface in addition
+// to Machine.
 //
-// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of
-// three cases: it has accepted the value itself; more than a third of the processes report the decision; or one
-// process reports it in three periods. Proposals need an earlier promise. They are checked, too: members,
-// incarnations and disks must follow from the previous view. Motive: before this decision, one broken node made all
-// others give up their state, and they never recovered. Cost: a process that was away asks twice, and needs 300 ms
-// more if only one other process is left. There is no cost in normal operation. This does not protect against a
-// deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of three
+// cases: it has accepted the value itself; more than a third of the processes report the decision; or one process
+// reports the decision in three periods. A process accepts a proposal only after it has promised to take part in the
+// ballot. It also checks that the members, incarnations and disks follow from the previous view. Motive: before these
+// rules existed, one broken node made all others give up their state, and they never recovered. Cost: a process that
+// was away asks twice, and needs 300 ms more if only one other process is left. There is no cost in normal operation.
+// This does not protect against a deliberate attack.
 package group
 
 import (
