@@ -2,14 +2,14 @@
 // machines, and steps with their effects.
 //
 // A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no network, no
-// disk and no goroutine. A host calls the methods of the machine (Start, Request, Receive, Timeout), which are its
-// clauses, and passes a [Step]. Through the Step, the machine requests effects: send, deliver, set a timer, append
-// to the log. The host carries the effects out. Three hosts run the same machines: a seeded simulator, an
-// exhaustive explorer and a cluster of real processes.
+// disk and no goroutine. A host is the code that runs machines. It calls the methods of a machine (Start, Request,
+// Receive, Timeout), which are called its clauses, and passes a [Step]. Through the Step, the machine requests
+// effects: send, deliver, set a timer, append to the log. Then the host carries out the effects. Three hosts run the
+// same machines: a seeded simulator, an exhaustive explorer and a cluster of real processes.
 //
-// On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. n is
-// the number of processes. m is the number of faulty processes that an algorithm can tolerate. Comments call two
-// sources the article and the lecture: docs/explanation/sources.md names them.
+// On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. The
+// letter n is the number of processes, and m is the number of faulty processes that an algorithm can tolerate.
+// Comments cite two sources as the article and the lecture. See docs/explanation/sources.md.
 package parley
 
 import (

@@ -15,8 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds. [Minimize] removes events and faults from a failing run. Only those remain
-// that are necessary to break the same promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] removes all events and faults from a failing run that are not
+// necessary to break the same promise.
 package run
 
 import (

@@ -1,18 +1,19 @@
 // Package trace defines the event log of a run. All hosts write it, and all viewers read it.
 //
 // A trace file is JSON Lines: a header, one line for each event, and a footer. The header names the program and the
-// arguments of the run. The footer has the number of events, a running hash of the events, and a hash of the
-// header. The running hash does not depend on how the events are encoded. So two runs have equal events exactly if
+// arguments of the run. The footer has the number of events, a running hash of the events, and a hash of the header.
+// The running hash depends only on the events, not on their encoding. So two runs have equal events if and only if
 // their running hashes are equal.
 //
 // # Decisions
 //
-// One hash covers the events of a trace, and another hash covers the header. Motive: two runs can be compared by
-// the hash of their events, whatever program made them and however it encoded them. Cost: two hashes in a file's
-// last line.
+// One hash covers the events of a trace, and another hash covers the header. Motive: you can compare two runs by the
+// hash of their events, whatever program made them and however it encoded them. Cost: the last line of a file
+// contains two hashes.
 //
-// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which event
-// came first at a process, and two events may have the same time. Cost: hosts must keep one more counter.
+// At each process, one counter numbers requests, deliveries and restarts. Motive: the causal order of a run depends
+// on which event came first at a process, and two events may have the same time. Cost: hosts must keep one more
+// counter.
 package trace
 
 import (

@@ -1,9 +1,9 @@
-// Package audit judges a cluster by the traces of its nodes: which properties of its protocols held, and which of
-// these properties were promised under the conditions of the run.
+// Package audit judges a cluster by the traces of its nodes. It reports which properties of the protocols held, and
+// which properties were promised under the conditions of the run.
 //
-// Only the traces of correct nodes count as evidence. They also show what faulty nodes sent, because correct nodes
-// record the messages that they receive. If a trace is incomplete, the audit judges the recorded part, and reports
-// that the trace is incomplete.
+// Only the traces of correct nodes count as evidence. These traces also show what faulty nodes sent, because correct
+// nodes record the messages that they receive. If a trace is incomplete, the audit judges the recorded part, and
+// reports that the trace is incomplete.
 package audit
 
 import (

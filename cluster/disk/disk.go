@@ -1,6 +1,6 @@
 // Package disk abstracts the disk of a node. [System] is the disk of the operating system. The other disks are for
-// tests: [Memory] keeps files in memory and, in a crash, loses all data that was not synced. [Hooked] fails, is
-// full or stalls when the test demands it.
+// tests: [Memory] keeps files in memory and, in a crash, loses all data that was not synced. A test can make [Hooked]
+// fail, stall, or report that it is full.
 package disk
 
 import (

@@ -1,6 +1,6 @@
 // Package kernel is the part of a node that its services use. A kernel holds the identities of the node and its
 // peers, the host that runs a service's machine, and the durable state. It also says whether the node accepts
-// requests now. A service does not know the other services, so you can read and test it without them.
+// requests now. Services use the kernel and not each other, so you can read and test each service alone.
 package kernel
 
 import (

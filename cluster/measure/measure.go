@@ -1,5 +1,5 @@
-// Package measure holds a node's measurements of delays and lateness, of itself and its peers, and recommends the
-// length of a round.
+// Package measure holds what a node has measured: the delays of messages, and how late the node and its peers act.
+// From these measurements it recommends the length of a round.
 package measure
 
 import (

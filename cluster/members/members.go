@@ -1,5 +1,5 @@
-// Package members tracks who takes part in a cluster: the views (current members) of a node's machines, and the
-// members that were expelled.
+// Package members tracks which nodes take part in a cluster: the views (current members) of a node's machines, and
+// the members that were expelled.
 package members
 
 import (

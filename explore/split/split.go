@@ -1,7 +1,6 @@
 // Package split explores synchronous protocols faster: it explores their last round separately for each receiver.
-// This is possible because a process sends nothing after the last round, so a lie to it in that round affects no
-// other process. The cost of the last round is then the sum of the numbers of lies to each receiver, instead of
-// their product.
+// This is possible because processes send nothing after the last round. So a lie in the last round affects only its
+// receiver. The number of lies to try in the last round is then the sum over the receivers, instead of the product.
 package split
 
 import (

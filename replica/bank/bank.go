@@ -1,7 +1,7 @@
 // Package bank implements a bank account as a replicated state machine, an example of the lecture
-// (docs/explanation/sources.md). It shows why replicas need one order. For example, one replica applies a deposit
-// of 150 dollars and then 8 percent of interest, and another replica applies them in the other order. Then one
-// holds 1242 dollars, and the other holds 1230 dollars.
+// (docs/explanation/sources.md). It shows why replicas need one order. For example, an account holds 1000 dollars.
+// One replica first adds a deposit of 150 dollars, and then 8 percent of interest. It then holds 1242 dollars.
+// Another replica first adds the interest, and then the deposit. It then holds 1230 dollars.
 package bank
 
 import (

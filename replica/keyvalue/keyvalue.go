@@ -1,9 +1,9 @@
 // Package keyvalue implements a table of keys and values, and of counters, as a replicated state machine. A command
 // reads or changes one key. Commands are atomic: no other command runs between the read and the write of a command.
 //
-// Every change of a key gives the key its next version, beginning with 1. If a key is deleted and created again,
-// its versions continue. So a client that knows a version can detect whether the key has changed since then. A
-// version may also serve as a fencing token.
+// Every change of a key gives the key its next version, beginning with 1. If a key is deleted and created again, its
+// versions continue. So a client that knows a version can detect whether the key has changed since then. A client can
+// also use a version as a fencing token.
 package keyvalue
 
 import (

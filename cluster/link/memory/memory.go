@@ -1,13 +1,13 @@
 // Package memory implements a network within one process, for tests. It has connections and packets but no sockets,
 // and a test can inject faults.
 //
-// A [Network] has hosts; a [Host] has the methods of net.ListenConfig and net.Dialer. Each direction between two
+// A [Network] has hosts. A [Host] has the methods of net.ListenConfig and net.Dialer. Each direction between two
 // hosts has a latency. Bytes arrive after this latency, in the order in which they were sent. A test can hold the
 // bytes of one direction (Hold), cut both directions (Cut), and break the existing connections (Break).
 //
-// Waiting goroutines wait only for a sync.Cond, a channel, or a timer. So a network that was made in a bubble of
-// testing/synctest uses the bubble's virtual time: latencies and deadlines are exact, and a test does not wait in
-// real time.
+// If a goroutine of a network waits, it waits for a sync.Cond, a channel, or a timer. So a network that was made in a
+// bubble of testing/synctest uses the bubble's virtual time. Then latencies and deadlines are exact, and a test does
+// not wait in real time.
 package memory
 
 import (

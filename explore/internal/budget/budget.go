@@ -1,4 +1,4 @@
-// Package budget ends a search in four cases: its time or its memory is used up, its context ends, or it has found
+// Package budget ends a search when its time or its memory is used up, when its context ends, or when it has found
 // enough.
 package budget
 
