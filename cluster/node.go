@@ -86,8 +86,8 @@ type Node struct {
 	failed error // result of Close
 }
 
-// Join starts the node. It returns when the node is connected to all others, or when a time limit for that
-// has passed. ctx limits only the call of Join.
+// Join starts the node. It returns when the node is connected to all others, or when a time limit for the connections
+// has passed. The end of ctx ends only the call of Join, and not a node that has started.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	c = c.filled()
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -264,12 +264,13 @@ func (n *Node) fail(why error) {
 	}
 }
 
-// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they
-// need not suspect the node first. In services without views (Byzantine groups and agreements) the node
-// counts as silent from then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the
-// error names the groups and tables of which it was still a member. The same happens if others leave at the
-// same time and too few stay. A majority of all nodes must stay. Otherwise Leave does nothing and fails with
-// ErrRefused. To stop a node without leaving, use Close.
+// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they need not
+// suspect the node first. In services without views (Byzantine groups and agreements) the node counts as silent from
+// then on. It can rejoin by Join. To stop a node without leaving, use Close.
+//
+// A majority of all nodes must stay. If fewer would stay, Leave does nothing and fails with ErrRefused. If ctx ends
+// before the node has left, or if other nodes leave at the same time and too few stay, Leave still closes the node.
+// The error then names the groups and tables of which the node was still a member.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err

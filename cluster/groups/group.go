@@ -51,9 +51,9 @@ const batchBits = 16
 type Config struct {
 	Name  string
 	Level kernel.Level
-	// Keep and KeepBytes limit the deliveries that are retained for subscriptions, by number and by bytes;
-	// the oldest are dropped first. By default Keep is 65536, and KeepBytes the group's share of 256 MiB, but
-	// at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
+	// Keep and KeepBytes limit the number and the bytes of the deliveries that are retained for subscriptions. The
+	// oldest deliveries are dropped first. By default Keep is 65536. By default KeepBytes is the group's share of 256
+	// MiB, but at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
 	// exclusion of a member. In a Byzantine group no deliveries survive.
 	Keep, KeepBytes int
 	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must
@@ -170,15 +170,14 @@ func (g *Group) Level() kernel.Level { return g.c.Level }
 // node has delivered it. On a durable node the payload is then on disk, except in a group of level Byzantine,
 // which is in memory only.
 //
-// The level determines what the other members do after Broadcast has returned without an error. With Total,
-// Atomic, and Uniform, all remaining members deliver the payload, even if this node crashes now. With
-// Byzantine, all correct members deliver it. With Reliable, FIFO, and Causal, this node delivers its own
-// payload at once. If the node remains a member, the others deliver it, too. If the node crashes now,
-// possibly none of them does.
+// The level determines what the other members do after Broadcast has returned without an error. With Total, Atomic,
+// and Uniform, all remaining members deliver the payload, even if this node crashes now. With Byzantine, all correct
+// members deliver it. With Reliable, FIFO, and Causal, this node delivers its own payload at once. If the node
+// remains a member, the others also deliver it. If the node crashes now, possibly no other member delivers it.
 //
-// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be: ctx ended
-// while it was in flight, or this node was excluded or closed. With every other error the payload is never
-// delivered. The error matches [kernel.ErrRefused] if ctx ended before there was room.
+// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be delivered: ctx ended
+// while it was in flight, or this node was excluded or closed. With every other error the payload is never delivered.
+// The error matches [kernel.ErrRefused] if ctx ended before there was room.
 func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
 	return g.BroadcastAt(ctx, g.c.Level, payload)
 }
