@@ -220,8 +220,9 @@ type Report struct {
 	Judged []Judged
 	// Ends is the number of terminal states, in which nothing more is due.
 	Ends uint64
-	// Runs is the number of adversaries: of complete runs, which differ in the answers to Choose. It is
-	// counted only in searches by rounds, breadth first. The largest uint64 stands for all larger numbers.
+	// Runs is the number of adversaries, that is, of complete runs that differ in the answers to Choose. Only
+	// searches with step size Rounds and order BreadthFirst count it. The largest uint64 stands for all larger
+	// numbers.
 	Runs uint64
 	// Overlooked is the expected number of states missed because another state has the same fingerprint.
 	Overlooked float64

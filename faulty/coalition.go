@@ -58,9 +58,9 @@ type member struct {
 	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It sends rush ticks after the time at which its honest
-// copies send. In lockstep this must be late in the round but in time. With rush 0 the coalition sends at
-// once.
+// New returns the coalition of the given processes. It sends rush ticks later than its honest copies. In a protocol
+// with rounds, this must be late in the round, but early enough that the messages arrive in the round. With rush 0
+// the coalition sends at once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {

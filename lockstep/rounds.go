@@ -83,13 +83,13 @@ type Protocol struct {
 	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
 	// longer frame comes from a faulty process, and is refused before any of it is kept.
 	Most func(round int) int
-	// RenameAll is Rename for all messages from one process to another in a round. It is for protocols whose
-	// paths also name processes. Without it paths stay unchanged.
+	// RenameAll does what Rename does, but handles all messages from one process to another in a round. It is for
+	// protocols whose paths also name processes. Without it paths stay unchanged.
 	RenameAll func(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing
 }
 
-// Renamed returns all messages from one process to another in a round as they would be
-// if the processes were renamed, by RenameAll or otherwise message by message.
+// Renamed returns all messages from one process to another in a round, as they would be if the processes were
+// renamed. It uses RenameAll or, if there is none, renames message by message.
 func (p Protocol) Renamed(e parley.Env, sent []parley.Outgoing, perm []parley.ID) []parley.Outgoing {
 	if p.RenameAll != nil {
 		return p.RenameAll(e, sent, perm)
@@ -107,22 +107,20 @@ func (p Protocol) Renamed(e parley.Env, sent []parley.Outgoing, perm []parley.ID
 
 // Schedule sets the times of the rounds of an instance, for every process.
 type Schedule struct {
-	// Begin is the time of round 0 and Delta the length of a round, which must
-	// exceed the largest delay, the skew between correct clocks and twice the Slack,
-	// taken together.
+	// Begin is the time of round 0. Delta is the length of a round. It must exceed the sum of the largest delay, the
+	// skew between correct clocks, and twice the Slack.
 	Begin, Delta parley.Tick
-	// Slack is how late a process may act and still take part. Delta must have room for the largest delay and
-	// for twice the Slack: for the sender and for the receiver. 0 means 1/20 of Delta.
+	// Slack is how late a process may act and still take part. Delta must have room for the largest delay, and for
+	// the Slack of the sender and of the receiver. 0 means 1/20 of Delta.
 	Slack parley.Tick
 	// Early lets a process close a round as soon as it has a frame from each of the
 	// others. Deadlines do not move.
 	Early bool
-	// OnDemand makes the instance begin on request, for each process at a time of its own clock; Begin is not
-	// used. Delta must then exceed two largest delays and four times the Slack: for the first process, for a
-	// process that receives its frame and begins, for the sender and for the receiver. Clocks need not be
-	// synchronized. If no correct process gets a request or a frame for an instance, the instance does not
-	// begin, and does not end. A process that starts or restarts when the instance may have begun counts as
-	// faulty.
+	// OnDemand makes the instance begin on request, for each process at a time of its own clock; Begin is not used.
+	// Delta must then exceed twice the largest delay plus four times the Slack. The four are the slack of the first
+	// process, of a process that receives its frame and begins, of a sender, and of a receiver. Clocks need not be
+	// synchronized. If no correct process gets a request or a frame for an instance, the instance does not begin, and
+	// does not end. A process that starts or restarts when the instance may have begun counts as faulty.
 	OnDemand bool
 }
 
@@ -142,7 +140,7 @@ func (w Schedule) delay() parley.Tick {
 // were down take part again. Such a round must have room for three message delays and five times the slack.
 func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
 
-// Late reports whether an act is too late if it comes the time by after its deadline.
+// Late reports whether an action is too late that happens the given time after its deadline.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {
@@ -160,7 +158,7 @@ var Simulated = Schedule{Delta: 1000}
 // most 900 ticks.
 var Called = Schedule{Delta: 2000, Slack: 50, Early: true, OnDemand: true}
 
-// Derive returns p with other deliveries: instead of each delivery of p, f is called, and f may deliver.
+// Derive returns p with other deliveries. For each delivery of p, it calls f instead, and f may deliver.
 func Derive(p Protocol, name string, f func(s *parley.Step, from parley.ID, m parley.Msg)) Protocol {
 	d := p
 	d.Name = name

@@ -45,14 +45,13 @@ import (
 	"parley/lockstep"
 )
 
-// Rounds runs the parts side by side, part i at path i. It lasts as long as the longest part; a shorter part
-// is over earlier.
+// Rounds runs the parts in parallel, part i at path i. It lasts as long as the longest part. A shorter part is over
+// earlier.
 //
-// A Request goes to every part that has the process among its Proposers: one
-// initial value for all of them. What parts deliver leaves with the part's number
-// in its path, see [Part]; an outer protocol that wants one result from them takes
-// it from there by lockstep.Delivered, and has its own properties. The properties of
-// the parts are not properties of the whole.
+// A Request goes to every part that has the process among its Proposers, so these parts get the same initial value.
+// The deliveries of a part leave with the part's number in their path (see [Part]). An outer protocol that computes
+// one result from them takes them by lockstep.Delivered, and has its own properties. The properties of the parts are
+// not properties of the whole.
 func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, false)
 }

@@ -109,8 +109,8 @@ type Header struct {
 type Node struct {
 	Cluster string   `json:"cluster,omitempty"`
 	Members []string `json:"members,omitempty"` // names of all nodes, by process
-	// Machine is the name of the machine, such as group/news, and Channel is its number. They are the same at
-	// all nodes, and so is Round, the length of a round.
+	// Machine is the name of the machine, such as group/news, and Channel is its number. Round is the length of a
+	// round. All three are the same at all nodes.
 	Machine string `json:"machine,omitempty"`
 	Channel uint32 `json:"channel,omitempty"`
 	Round   int64  `json:"round,omitempty"` // in ns
@@ -118,8 +118,8 @@ type Node struct {
 	Level string `json:"level,omitempty"`
 	// Self is the process, or Merged in a trace that was merged from all nodes.
 	Self int `json:"self"`
-	// Life is the incarnation of the node; its number increases with each restart. Began is the time at which
-	// the clock of the trace was 0, in ns of Unix time by the node's own clock.
+	// Life is the number of the node's incarnation, which increases with each restart. Began is the time at which the
+	// clock of the trace was 0, in ns of Unix time by the node's own clock.
 	Life  uint64 `json:"life,omitempty"`
 	Began int64  `json:"began,omitempty"`
 	// Lies is the behavior of the node, if it is configured to lie.
