@@ -70,7 +70,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long the first process waits before it "+
 		"starts another ballot, in `ticks`")
 	fs.Int64Var((*int64)(&c.Stagger), "stagger", int64(c.Stagger), "how much longer each process waits "+
-		"than the process before it, in `ticks`")
+		"than the previous process, in `ticks`")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, (c.N-1)/2)

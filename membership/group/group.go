@@ -292,7 +292,7 @@ func (c Config) Check() error {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n := c.N
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: the most that leave a majority of the processes)")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: as many as leave a majority of the processes)")
 	fs.BoolVar(&c.Return, "return", c.Return, "let an excluded process join again")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n {
