@@ -42,12 +42,12 @@ import (
 const (
 	// Prepare asks for a promise. Seq: the ballot.
 	Prepare parley.Kind = iota + 1
-	// Promise answers Prepare. Seq: the ballot. Value: the highest ballot accepted so far,
-	// 0 if none. Body: the value accepted in it and the report, see record.go.
+	// Promise answers Prepare. Seq: the ballot. Value: the highest ballot in which the sender accepted a value, or 0.
+	// Body: this value and the report (see record.go).
 	Promise
-	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the
-	// ballot that was promised instead. With Seq 0 a strict process answers Accept of
-	// a ballot whose Prepare it has not received: it asks for that Prepare.
+	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the ballot that was promised instead.
+	// If a strict process receives Accept of a ballot whose Prepare it has not received, it answers with Seq 0. So it
+	// asks for the Prepare.
 	Refuse
 	// Accept proposes. Seq: the ballot. Body: the value.
 	Accept
@@ -71,18 +71,17 @@ const (
 
 // Owner is the machine around an instance.
 type Owner interface {
-	// Report returns this process's report for the choice. It is called
-	// once, at the first promise, and again after a restart or [Instance.Refresh]: then
-	// it must report at least as much as before.
+	// Report returns this process's report for the choice. It is called once, at the first promise, and again after a
+	// restart or [Instance.Refresh]. When it is called again, it must report at least as much as before.
 	Report() []byte
 	// Choose returns the value for the reports of a majority, in the order of IDs.
 	Choose(reports []Report) []byte
 	// Enough reports whether the reports of a majority, in the order of IDs, are enough. When
 	// that may have changed, the owner calls Reconsider.
 	Enough(reports []Report) bool
-	// Decided receives the decision, once per incarnation of a process, and its sender. If
-	// the sender is the process itself, its own ballot decided, and the decision was sent to all.
-	// The call is the last action of an instance in a clause: the owner may replace the instance.
+	// Decided receives the decision and its sender, once per incarnation of a process. If the sender is the process
+	// itself, its own ballot decided, and the decision was sent to all. The call is the last action of an instance in
+	// a clause, so the owner may replace the instance.
 	Decided(s *parley.Step, from parley.ID, value []byte)
 }
 
@@ -177,8 +176,8 @@ func (i *Instance) Took(value []byte) bool { return i.accepted > 0 && bytes.Equa
 // Promised reports whether this process has promised anything.
 func (i *Instance) Promised() bool { return i.promised > 0 }
 
-// Refresh is for an owner with a larger report: the next promise calls Report again,
-// which must report at least as much as before.
+// Refresh is for an owner with a larger report. The next promise calls Report again, and the new report must contain
+// at least as much as the last one.
 func (i *Instance) Refresh() { i.fixed, i.report = false, nil }
 
 // Started reports whether this process has a ballot in flight.
@@ -347,8 +346,8 @@ func (i *Instance) Inform(s *parley.Step, who parley.Set) {
 	s.SendTo(who, parley.Msg{Kind: Decision, Body: i.decision})
 }
 
-// Repeat sends one member again the message that this process's ballot in flight waits on:
-// it may have arrived before that member could take part.
+// Repeat sends a member again the message to which this process's ballot in flight waits for an answer. The first
+// copy may have arrived before the member could take part.
 func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	switch {
 	case i.decided || to == i.self:

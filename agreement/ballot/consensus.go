@@ -14,9 +14,9 @@ import (
 // Config configures one plain consensus.
 type Config struct {
 	N, M int // processes, and crashes to tolerate
-	// Wait and Stagger say when to try again: the process of rank r waits
-	// Wait + r*Stagger, then twice as long, and so on. The defaults are 5000 and 2000
-	// ticks: a ballot without rivals takes five message delays.
+	// Wait and Stagger say when a process starts another ballot: the process of rank r first waits Wait + r*Stagger
+	// ticks, then twice as long, and so on. The defaults are 5000 and 2000 ticks. A ballot without rivals takes five
+	// message delays.
 	Wait, Stagger parley.Tick
 }
 

@@ -37,7 +37,7 @@ type Config struct {
 	problem.Instance
 	// Over is the agreement on each entry of the vector; nil means eig.
 	Over interactive.Agreement
-	// Rule makes the decision; without a function it means [Majority].
+	// Rule makes the decision. A Rule without a function means [Majority].
 	Rule Rule
 }
 

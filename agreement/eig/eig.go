@@ -79,9 +79,9 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 // Rounds returns the protocol at the level of rounds.
 func Rounds(c Config) lockstep.Protocol { return rounds(c, false) }
 
-// Observed returns the protocol with a source that decides as its lieutenants do. It needs only
-// what they relay, so every level goes to one process more. With m = 0 nothing
-// is relayed, and no process is late.
+// Observed returns the protocol with a source that decides as its lieutenants do. The source needs the values that
+// they relay, so lieutenants send every level to one more process. With m = 0 nothing is relayed, and no process is
+// late.
 func Observed(c Config) lockstep.Protocol {
 	p := rounds(c, c.Last() > 0)
 	p.Title += ", observed by the source"
@@ -244,9 +244,9 @@ func (p *process) State(v *parley.Vars) {
 	p.tree.state(v)
 }
 
-// Cost is the article's count, own copies included: n-1 messages in round 0;
-// in round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1
-// lieutenants. A message is one value, of one bit, with its path.
+// Cost counts messages as the article does, including a process's copies to itself: n-1 messages in round 0; in round
+// r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1 lieutenants. A message is one value, of one bit,
+// with its path.
 func Cost(n, m int) parley.Cost { return cost(n, m, false) }
 
 func cost(n, m int, observed bool) parley.Cost {

@@ -48,8 +48,7 @@ import (
 const (
 	// Value is what the sender holds. First round of a phase.
 	Value parley.Kind = iota + 1
-	// Proposal is a value that n-m processes hold, as seen by the sender. Second
-	// round of three.
+	// Proposal is a value that the sender received from n-m processes. Second round of three.
 	Proposal
 	// King is what the king of the phase holds. Last round of a phase.
 	King

@@ -32,16 +32,15 @@ const (
 	Integrity   = "integrity"
 )
 
-// Byzantine returns the properties of Byzantine agreement. Agreement is among
-// the lieutenants, as in the article: the source knows its own value, and
-// validity says whether the others decide on it. With three processes, where the only
-// correct lieutenant cannot disagree with another, validity breaks.
+// Byzantine returns the properties of Byzantine agreement. Agreement is among the lieutenants, as in the article: the
+// source knows its own value, and validity says whether the others decide on it. Consider three processes with one
+// faulty lieutenant: the only correct lieutenant cannot disagree with another one, so validity breaks instead.
 func Byzantine(source parley.ID) []parley.Property {
 	return byzantine(source, source, "lieutenant", "lieutenants")
 }
 
-// ByzantineOfAll is Byzantine for protocols in which the source decides like all others, and its
-// decision counts.
+// ByzantineOfAll returns the same properties for protocols in which the source decides like all others. Then its
+// decision counts, too.
 func ByzantineOfAll(source parley.ID) []parley.Property {
 	return byzantine(source, parley.All, "process", "processes")
 }

@@ -204,9 +204,9 @@ func (p *process) State(v *parley.Vars) {
 	v.Set("caught", &p.caught)
 }
 
-// Cost returns the theorem's count for a correct source: it sends to n-1 lieutenants,
-// and if m > 0 each of them relays it to n-2 others, for which it is not new.
-// A message of round r is one value, of one bit, with r+1 names and signatures.
+// Cost returns the theorem's count for a correct source. The source sends its value to n-1 lieutenants. If m > 0,
+// each of them relays the value to n-2 others, for which it is not new. A message of round r is one value, of one
+// bit, with r+1 names and signatures.
 func Cost(n, m int) parley.Cost {
 	cost := parley.Cost{Rounds: m + 1, PerRound: make([]parley.Traffic, m+1)}
 	messages := uint64(n - 1)

@@ -125,8 +125,8 @@ const (
 	smallValue = 32
 )
 
-// Key identifies a stream among those of a system: there is one for each algorithm, M and
-// source, and one for each algorithm and M in which all processes are sources.
+// Key identifies a stream of a system. For each algorithm and M, there is one stream for each source, and one stream
+// in which all processes are sources.
 type Key struct {
 	Algorithm Algorithm
 	M         int

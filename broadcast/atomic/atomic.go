@@ -61,8 +61,8 @@ type Config struct {
 	Detector bool
 }
 
-// New returns the lecture's form. It broadcasts upon problem.Request, to all, or problem.RequestTo, and
-// delivers a message with its sender. It panics if c is invalid.
+// New returns the lecture's form. A problem.Request broadcasts to all processes, and a problem.RequestTo to named
+// receivers. The protocol delivers a message with its sender. New panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := parley.CheckN(c.N, 1); err != nil {
 		panic("atomic: " + err.Error())

@@ -52,13 +52,13 @@ import (
 	"parley"
 )
 
-// The messages. Origin: the sender of the broadcast. Seq: its number among the
-// sender's, from 1. Body: the value, which is the payload.
+// The messages. Origin: the sender of the broadcast. Seq: the number of the broadcast among the broadcasts of this
+// sender, from 1. Body: the value, which is the payload.
 const (
 	// Initial comes from the sender itself.
 	Initial parley.Kind = iota + 1
-	// Echo reports that its sender has received the value from the broadcast's sender, or has reason to
-	// believe that others have.
+	// Echo reports that its sender has received the value from the sender of the broadcast, or that enough other
+	// processes echo it or vouch for it.
 	Echo
 	// Ready vouches for the value: no correct process will ever vouch for another.
 	Ready

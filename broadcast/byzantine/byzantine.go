@@ -135,33 +135,33 @@ import (
 	"parley/mux"
 )
 
-// The messages on the link in addition to frames. They belong to no round. Frames, Fetch and Bytes have the
-// era in their Epoch, the others have none.
+// The messages on the link in addition to frames. They belong to no round. Frames, Fetch and Bytes have the number of
+// the era in their Epoch. The others have no Epoch.
 const (
 	// Fetch requests a batch. Value: the slot. Origin: the process of the batch. Body: its digest.
 	Fetch parley.Kind = lockstep.Frame + 1 + iota
 	// Bytes is the answer. Value: the slot. Origin: the process of the batch. Body: the batch.
 	Bytes
-	// Where reports that the sender is out, and asks which era is running; the answer is Ready. Value: the
-	// era that the sender is ready for.
+	// Where reports that the sender is out, and asks which era is running. The answer is Ready. Value: the era for
+	// which the sender is ready.
 	Where
-	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the sender's
-	// incarnation, that is, the number of this request.
+	// Join asks the others to end an era, so that the sender can take part from the next era on. Value: the era. Seq:
+	// the sender's incarnation, that is, the number of this request.
 	Join
-	// Ready reports that the sender knows the end of the previous era, that n-m processes are out and the
-	// order must be reset, or that a correct process knows one of these. Value: the era. Seq: 1 if the sender
-	// is out, otherwise 0.
+	// Ready reports that the sender is ready for an era. There are three possible reasons: the sender knows the end
+	// of the previous era; n-m processes are out, so the order must be reset; or the sender has learned that a
+	// correct process knows one of these facts. Value: the era. Seq: 1 if the sender is out, otherwise 0.
 	Ready
-	// State carries to a joining process what was delivered before an era. Value: the era. Seq: the
-	// receiver's incarnation. Body: see encodeState.
+	// State tells a joining process what was delivered before an era. Value: the era. Seq: the receiver's
+	// incarnation. Body: see encodeState.
 	State
 )
 
 // The indications.
 const (
-	// Out reports that the process delivers nothing until it is back.
+	// Out reports that the process delivers nothing until it indicates Restored.
 	Out parley.Kind = parley.Indication + 0x34 + iota
-	// Restored reports that the process is back: it delivers what comes after position Value. Seq: how many
+	// Restored reports that the process takes part again. It delivers everything after position Value. Seq: how many
 	// of its own requests it will propose again.
 	Restored
 )

@@ -55,8 +55,8 @@ import (
 
 // The messages. They are broadcast beneath, never sent on links.
 const (
-	// Bundle is prevDlvs and a message, or prevDlvs alone. Value: the sender's incarnation, from 1. Seq: the
-	// bundle's number in that incarnation, from 1. Body: the messages, see [Unpack].
+	// Bundle is prevDlvs and a message, or only prevDlvs. Value: the sender's incarnation, from 1. Seq: the bundle's
+	// number in that incarnation, from 1. Body: the messages (see [Unpack]).
 	Bundle parley.Kind = iota + 1
 	// Stamped is a message with a vector clock. Value: the sender's incarnation. Seq: the message's number in
 	// that incarnation, from 1. Body: the vector and the payload, see [ReadStamp].
@@ -205,5 +205,5 @@ func (m *Message) state(v *parley.Vars) {
 	v.Bytes("body", &m.Body)
 }
 
-// Previous returns prevDlvs of a machine: what it has delivered since its last broadcast, in order.
+// Previous returns prevDlvs of a machine: the messages that it has delivered since its last broadcast, in order.
 func Previous(m parley.Machine) []Message { return m.(*process).prevDlvs }

@@ -39,9 +39,9 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link; the layer beneath names the
-// sender. Value: the sender's incarnation, from 1. Seq: its number among the F-broadcasts of that
-// incarnation, from 1. Body: the payload.
+// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link. The layer below names the sender.
+// Value: the sender's incarnation, from 1. Seq: its number among the F-broadcasts of that incarnation, from 1. Body:
+// the payload.
 const Data parley.Kind = 1
 
 type process struct {
@@ -133,8 +133,8 @@ func (p *process) State(v *parley.Vars) {
 	})
 }
 
-// Next returns the number of the next message that the machine will deliver of the given incarnation of q,
-// and the numbers of those in its bag.
+// Next returns the number of the message that the machine must deliver next from the given incarnation of q. It also
+// returns the numbers of the messages of this incarnation in the bag.
 func Next(m parley.Machine, q parley.ID, life uint64) (next uint64, bag []uint64) {
 	f := m.(*process).sender[q].Known(life)
 	if f == nil {

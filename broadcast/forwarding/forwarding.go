@@ -60,11 +60,12 @@ import (
 
 // The messages. Origin: the sender of the broadcast, which is the root of its tree.
 const (
-	// Data is the broadcast. Seq: its number in this incarnation of the sender, from 1. Value: the
-	// incarnation. Body: up to which number the sender's broadcasts are complete, as a varint; for each
-	// process one byte that names its parent in the tree, which for the root is the root itself; the payload.
+	// Data is the broadcast. Seq: its number in this incarnation of the sender, from 1. Value: the incarnation. Body:
+	// the number up to which the sender's broadcasts are complete, as a varint; for each process one byte that names
+	// its parent in the tree (the root names itself); the payload.
 	Data parley.Kind = iota + 1
-	// Ack reports that every process below its sender in the tree is served. Seq, Value: as in Data.
+	// Ack reports that every process below its sender in the tree has the message or has crashed. Seq, Value: as in
+	// Data.
 	Ack
 	// Done reports that all broadcasts up to Seq in incarnation Value are complete.
 	Done

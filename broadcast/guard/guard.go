@@ -58,8 +58,8 @@ const Time parley.Tick = 5000
 
 // The indications of a guard.
 const (
-	// Contaminated reports that Origin has omitted what this process delivered. Seq is the number of its
-	// messages delivered so far; no more of them follow.
+	// Contaminated reports that Origin has omitted a message that this process delivered. Seq is the number of the
+	// messages of Origin that this process has delivered. It delivers no more of them.
 	Contaminated = parley.Indication + 0x28
 	// Behind reports that this process itself has omitted a message of Origin, and has stopped.
 	Behind = parley.Indication + 0x29
@@ -68,8 +68,8 @@ const (
 // Config must be identical on all processes.
 type Config struct {
 	N int
-	// Bound is how much later than one correct process another one delivers a message at most, plus the time
-	// that a message is in transit, in ticks. 0 means the constant Time.
+	// Bound is the largest difference between the times at which two correct processes deliver a message, plus the
+	// time that a message is in transit, in ticks. 0 means the constant Time.
 	Bound parley.Tick
 	// Off disables the guard: for runs that show what the guard prevents.
 	Off bool

@@ -52,7 +52,7 @@ import (
 	"parley/membership/group"
 )
 
-// The messages of the layer. Value of Data: the sender's clock; after its vector: the payload.
+// The messages of the layer. The Value of Data is the sender's clock. After its vector comes the payload.
 const (
 	Data = views.Data
 	Ack  = views.Ack
@@ -61,15 +61,15 @@ const (
 // Config must be identical on all members, see group.Config.
 type Config struct {
 	group.Config
-	// Window is how many own messages of a member may be undelivered; up to Queue more wait in the sender,
-	// and it refuses any beyond that. By default 64.
+	// Window is how many of its own messages a member may have undelivered, by default 64. Up to Queue further
+	// messages wait in the sender. The sender refuses more messages.
 	Window int
 	// Hold is how long, in ticks, an acknowledgement may wait for more messages to acknowledge; 0: no wait.
 	Hold parley.Tick
 }
 
-// New returns the protocol. It broadcasts upon problem.Request, from a member of the view to all, and
-// delivers a message with its sender and its position, from 1, as Seq. It panics if c is invalid.
+// New returns the protocol. A problem.Request at a member of the view broadcasts to all members. A delivery has the
+// sender of the message and, as Seq, its position, from 1. New panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("timestamp: " + err.Error())

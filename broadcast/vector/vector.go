@@ -58,8 +58,9 @@ import (
 	"parley/broadcast/views"
 )
 
-// The messages of the layer. Value of Data: the level. After its vector: for level Causal a second vector, of
-// the last message of each member that the sender has delivered, and the payload.
+// The messages of the layer. The Value of Data is the level. After its first vector, Data of level Causal has a
+// second vector: for each member, the number of the last message of this member that the sender has delivered. The
+// payload comes last.
 const (
 	Data = views.Data
 	Ack  = views.Ack

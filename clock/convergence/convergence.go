@@ -64,15 +64,15 @@ const (
 	// Read asks for the time. Seq: the time T1 on the asker's clock, which identifies the answer. Origin,
 	// Value and Body: unused.
 	Read parley.Kind = iota + 1
-	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of the answering process,
-	// which is T2 and T3, because it answers at once. Origin and Body: unused.
+	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of the answering process. This time
+	// is both T2 and T3, because the process answers at once. Origin and Body: unused.
 	Time
 	// Start comes from processes that begin without synchronized clocks. It uses no field.
 	Start
 )
 
-// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs at a
-// constant rate of the hardware clock. Origin: the process. Seq: the time on its hardware clock. Value: the
+// The deliveries of a process: the corners of its logical clock. Between two corners, the ratio of the clock's rate
+// to the rate of the hardware clock is constant. Origin: the process. Seq: the time on its hardware clock. Value: the
 // time on its logical clock. Body: the event in words, for a reader.
 const (
 	// Enters: the clock counts from now on.

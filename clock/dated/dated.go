@@ -71,10 +71,10 @@ type Config struct {
 	// clocks; 0 means three round trips. It must exceed the largest delay and twice the Slack. Slack is how
 	// late a process may act in a round; 0 means 1/5 of a round trip.
 	Round, Slack parley.Tick
-	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time.
-	// Date is the only input of a machine that does not come in a Step. In a simulation it must depend only
-	// on its arguments, so that equal runs stay equal. On a real host it reads the computer's clock. nil
-	// means that the wall clock of process i is i seconds ahead of the true time.
+	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time. Date is
+	// the only input of a machine that does not come in a Step. In a simulation it must depend only on its arguments,
+	// so that the same seed makes the same run. On a real host it reads the computer's clock. nil means that the wall
+	// clock of process i is i seconds ahead of the true time.
 	Date func(self parley.ID, now parley.Tick) int64
 	// Given replaces the synchronized clocks by clocks that show the true time (see the type given). It is for
 	// an explorer, which has no drifting clocks.

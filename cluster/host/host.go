@@ -50,8 +50,8 @@ import (
 	"parley/trace"
 )
 
-// Transport carries messages to the same channel of other nodes. It drops and counts what it cannot carry:
-// machines tolerate missing messages.
+// Transport carries messages to the same channel of other nodes. If it cannot carry a message, it drops and counts
+// the message. Machines tolerate missing messages.
 type Transport interface {
 	// Send puts a frame of head and body into the buffer for one node. It does not block and does not
 	// retain head or body. It returns false if the frame is lost.
@@ -105,9 +105,9 @@ type Config struct {
 	Clock  Clock
 	Signer Signer
 	Log    *slog.Logger
-	// Absent, if not nil, is called when a message arrives for a channel without a machine on which none is
-	// expected. It may open one, and returns whether there is one now. Peers choose the channel: Absent
-	// must bound what they can make it open.
+	// Absent, if not nil, is called when a message arrives for a channel that has no machine and on which no machine
+	// is expected. Absent may open a machine. It returns whether there is a machine now. Peers choose the channel, so
+	// Absent must limit what they can make it open.
 	Absent func(channel uint32) bool
 	// Header returns the header of a trace of a machine whose clock shows now. If it is set, Recorder keeps
 	// the last events, and Trace, if not nil, returns the function that receives the events of a machine
@@ -176,8 +176,8 @@ func New(c Config) *Host {
 
 // Options configure one process.
 type Options struct {
-	// Channel is the number of the machine, the same at all nodes, and Name its name for users, the disk
-	// and signatures.
+	// Channel is the number of the machine, which is the same at all nodes. Name is its name for users, the disk and
+	// signatures.
 	Channel uint32
 	Name    string
 	Machine parley.Machine
@@ -189,9 +189,9 @@ type Options struct {
 	Long bool
 	// Clock is the clock of the process; nil: the clock of the host.
 	Clock Clock
-	// Beneath, if not nil, receives what the machine broadcasts, within the step, for a machine that stands
-	// on an order made by another machine of the node. It must not block, and must not make a request to
-	// that other machine. Deliveries of the order go to Carried.
+	// Beneath, if not nil, receives the broadcasts of the machine, within its step. It is for a machine that uses an
+	// order that another machine of the node makes. Beneath must not block, and must not make a request to that other
+	// machine. Deliveries of the order go to Carried.
 	Beneath func(m parley.Msg)
 	// After, if not nil, is called after a step that delivered or indicated something, when requests to the
 	// process are allowed again.
@@ -206,22 +206,21 @@ type Options struct {
 	Crash Crash
 }
 
-// Crash decides where a machine stops as if it crashed, before a step or within one. Its methods are called
-// within the step, and must not request anything from the process.
+// Crash decides where a machine stops as if it crashed: before a step or within a step. Its methods are called within
+// the step, and must not request anything from the process.
 type Crash interface {
 	// Before returns, when a step would begin, whether the machine has crashed by then.
 	Before(now parley.Tick) bool
-	// Within receives the effects of a step: records first, then what replaces them, then the rest, with
-	// one send for each receiver. It returns whether the machine crashes, and how many of these effects are
-	// carried out before the crash.
+	// Within receives the effects of a step: first records, then the states that replace records, and then all other
+	// effects, with one send for each receiver. It returns whether the machine crashes, and how many of these effects
+	// are carried out before the crash.
 	Within(now parley.Tick, effects []parley.Effect) (carried int, crashes bool)
-	// Crashed is called after the crash: the carried out effects are durable, and have been given to the
-	// links, which have not been flushed.
+	// Crashed is called after the crash. By then, the effects that were carried out are durable, and have been given
+	// to the links. The links have not been flushed.
 	Crashed()
 }
 
-// Open starts a machine. If its book in the store contains anything, the machine starts as one that
-// restarts after a crash.
+// Open starts a machine. If its book in the store contains anything, the machine starts as after a crash.
 func (h *Host) Open(o Options) (*Process, error) {
 	if h.ended() {
 		return nil, ErrStopped

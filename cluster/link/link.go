@@ -47,7 +47,8 @@ import (
 	"parley"
 )
 
-// Class separates urgent frames from others. Frames of a class keep their order; there is none between classes.
+// Class separates urgent frames from other frames. Frames of the same class keep their order. There is no order
+// between classes.
 type Class uint8
 
 // The classes.
@@ -74,8 +75,8 @@ type Handler interface {
 type Transport interface {
 	// Start starts the transport. It may call the Handler before it returns.
 	Start() error
-	// Send queues a frame of head and body, either of which may be empty; both are copied. It returns false if
-	// the peer is not connected or the frame does not fit; the frame is then lost and counted. It never blocks,
+	// Send queues a frame that consists of head and body. Both are copied, and each may be empty. Send returns false
+	// if the peer is not connected or the frame does not fit. Then the frame is lost and counted. Send never blocks,
 	// and does not write: see Flush.
 	Send(to parley.ID, class Class, channel uint32, head, body []byte) bool
 	// Flush starts writing a peer's queue, without waiting for the peer.

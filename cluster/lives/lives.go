@@ -39,9 +39,9 @@ import (
 // Rejoined exceeds the number of every incarnation that did not begin with Rejoin.
 const Rejoined = 1 << 42
 
-// Book holds the incarnation of this node and what it knows of its peers' incarnations. It is in the node's
-// store: otherwise a member that lost its folder would look new to nodes that restarted since, and together they
-// would begin without acknowledged records.
+// Book holds the incarnation of this node, and what the node knows about its peers' incarnations. The book is in the
+// node's store. Otherwise a member that lost its folder would look new to nodes that have restarted since then, and
+// together they would begin without acknowledged records.
 type Book struct {
 	store   *store.Store // nil in memory
 	book    *store.Book
@@ -72,10 +72,10 @@ const sightings = 4
 // bookName is the name of the book in the store.
 const bookName = "node"
 
-// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because
-// others refuse earlier ones. The later a first incarnation begins, the smaller is its number. So a node that
-// lost its folder unnoticed is refused, because it does not know its earlier promises. With rejoin, the number
-// exceeds all earlier ones, and the node joins as a new member.
+// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because others
+// refuse smaller numbers. The later a first incarnation begins, the smaller is its number. So if a node lost its
+// folder and nobody noticed, the others refuse the node, because it does not know its earlier promises. With rejoin,
+// the number exceeds all earlier numbers, and the node joins as a new member.
 func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, again bool, err error) {
 	l = &Book{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
 	var state []byte
@@ -110,8 +110,8 @@ func InMemory(revoked func(string) bool) *Book {
 // leeway is how far the clocks of two nodes may differ.
 const leeway = 24 * time.Hour
 
-// Latest returns the highest number that an incarnation of a member can have, because none begins later than now.
-// A node that claimed more would block all later incarnations.
+// Latest returns the highest number that an incarnation of a member can have now. A node that claimed a higher number
+// would block all its later incarnations.
 func Latest(durable bool) uint64 {
 	now := time.Now().Add(leeway)
 	if durable {
@@ -176,8 +176,8 @@ func (l *Book) Keep() error {
 }
 
 // Judge returns why an incarnation of a member is refused, or nil. New knowledge is on disk before it returns. A
-// folder that has been refused once is refused for good: otherwise its owner could wait until it has written as
-// many records as are missing.
+// folder that has been refused once is refused forever. Otherwise its node could write records until its position is
+// large enough again.
 func (l *Book) Judge(name string, h link.Hello, serial string, latest uint64) *link.Down {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
@@ -235,8 +235,8 @@ func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reaso
 	return 0, true
 }
 
-// Told records the current position of a member's disk. It ignores reports of earlier incarnations, which are
-// about their own folders.
+// Told records the current position of a member's disk. It ignores reports of earlier incarnations, which may have
+// had another folder.
 func (l *Book) Told(name string, life, position uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +249,7 @@ func (l *Book) Told(name string, life, position uint64) {
 	}
 }
 
-// Forget deletes what is known of a member.
+// Forget deletes what is known about a member.
 func (l *Book) Forget(name string) error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()

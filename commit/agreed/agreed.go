@@ -35,7 +35,7 @@ import (
 
 // Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote. M is how many of them may be faulty in any way.
+	// N is the number of processes. All of them vote. M is how many of them may be faulty.
 	N, M int
 	// Over is the agreement on each vote. nil means eig.
 	Over interactive.Agreement

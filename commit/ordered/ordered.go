@@ -130,7 +130,7 @@ func newMachine(c Config, self parley.ID) *Machine {
 	}
 }
 
-// Start prepares again what the process had voted yes on, and asks for the outcomes.
+// Start prepares again the transactions for which the process had voted yes, and asks for their outcomes.
 func (m *Machine) Start(s *parley.Step) {
 	if !s.Restart {
 		return
@@ -229,8 +229,8 @@ func readBallot(b []byte) (v vote, ok bool) {
 	return v, !r.Bad
 }
 
-// Receive handles what the order delivers, possibly broadcast by a liar: all correct processes handle it in
-// the same way. It also handles a message from a link, about an outcome.
+// Receive handles a delivery of the order. A liar may have broadcast it, so all correct processes handle it in the
+// same way. Receive also handles a message from a link about an outcome.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Kind >= parley.Local:

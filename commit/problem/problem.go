@@ -26,12 +26,12 @@ import (
 	"parley"
 )
 
-// Blocked indicates that a process has voted yes and can neither commit nor abort with what the processes that
-// it reaches know. It uses no field.
+// Blocked indicates that a process has voted yes, and that it and the processes that it can reach know too little to
+// commit or abort. It uses no field.
 const Blocked parley.Kind = parley.Indication + 0x38
 
-// Vote reads a vote: "yes" or "no". It also accepts the 1 and 0 of agreement, because a command line gives
-// those to processes of any protocol.
+// Vote reads a vote: "yes" or "no". It also accepts 1 and 0, because a command line gives these values to processes
+// of any protocol.
 func Vote(body []byte) (yes, ok bool) {
 	switch string(body) {
 	case "yes", "1":

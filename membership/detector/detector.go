@@ -59,8 +59,8 @@ import (
 	"parley"
 )
 
-// Beat is a heartbeat. Value: 1 if it is the last one before its sender rests, otherwise 0. Body: the
-// processes with which the sender's links are broken, see [Monitor.Word]; empty if there are none.
+// Beat is a heartbeat. Value: 1 if it is the last heartbeat before its sender rests, otherwise 0. Body: the processes
+// to which the sender's links are broken (see [Monitor.Word]), or empty if there are none.
 const Beat parley.Kind = 1
 
 // The indications, in addition to parley.Suspect (Origin: the suspected process).

@@ -54,8 +54,7 @@ const (
 const (
 	// Shut reports that this process has expelled Origin. Value: its incarnation.
 	Shut parley.Kind = parley.Indication + 0x20 + iota
-	// Opened reports that Origin is another incarnation now, whose messages are
-	// accepted again.
+	// Opened reports that Origin is now another incarnation, and that its messages are accepted again.
 	Opened
 	// Expelled reports that the others have expelled this process.
 	Expelled

@@ -126,8 +126,8 @@ import (
 	"parley/membership/detector"
 )
 
-// The messages. Env.Epoch of a message is the number of the sender's view. In messages of the ballot it is
-// the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
+// The messages. Env.Epoch of a message is the number of the sender's view, except in messages of the ballot. There it
+// is the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
@@ -140,11 +140,11 @@ const (
 	// Snapshot answers Join. Seq: the sponsor's position. Value: the incarnation. Body: the state above the
 	// layers.
 	Snapshot
-	// Ready reports to the sponsor that the snapshot has arrived. Seq: the incarnation.
+	// Ready tells the sponsor that the snapshot has arrived. Seq: the incarnation.
 	Ready
-	// Forward is a delivery of the sponsor that is also addressed to the joiner. Origin: the sender. Seq: the
-	// position in the joiner's sequence, which continues from the position of the snapshot. Value: the
-	// incarnation. Body: the payload.
+	// Forward passes a delivery of the sponsor to the joiner, if the delivery is also addressed to the joiner.
+	// Origin: the sender. Seq: the position in the joiner's sequence, which continues from the position of the
+	// snapshot. Value: the incarnation. Body: the payload.
 	Forward
 	// Install carries to a joiner the decision that ended the sponsor's view. Seq: the joiner's position
 	// before the cut, or after the cut if the joiner is not yet a member. Value: the incarnation. Body: the
@@ -158,13 +158,14 @@ const (
 	Leave parley.Kind = parley.Local + 0x20 + iota
 	// State answers SnapshotWanted. Seq: the position that the state stands for. Body: the state.
 	State
-	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin then does
-	// not rejoin by itself. But it does rejoin if it has restarted since it entered the present view.
+	// Exclude asks the group to remove Origin from the next view, even if it is alive. Origin then does not rejoin by
+	// itself, unless it has restarted since it entered the present view.
 	Exclude
 )
 
-// The indications of a group, in addition to parley.Suspect and parley.View. A view's Seq is its number, its
-// Body its members (see parley.ReadSet), and its Value the position after which it begins.
+// The indications of a group, in addition to parley.Suspect and parley.View. The indication of a view has three
+// fields: Seq is the view's number, Body holds its members (see parley.ReadSet), and Value is the position after
+// which it begins.
 const (
 	// Excluded reports that this process is no longer a member. Value: 1 if it asked to leave, 2 if it was
 	// excluded on request, otherwise 0.
@@ -177,8 +178,8 @@ const (
 	// Expelled reports to members that Origin was removed from the view on request. It is not repeated when the
 	// log is replayed.
 	Expelled
-	// ReplayStarted reports that a restarted process is about to deliver again the messages in its log. Seq:
-	// the position after which these begin.
+	// ReplayStarted reports that a restarted process will now deliver again the messages in its log. Seq: the
+	// position after which these messages begin.
 	ReplayStarted
 )
 
@@ -189,37 +190,37 @@ type Config struct {
 	// M is the number of crashes to tolerate. The default is the largest number that leaves a majority of all
 	// processes.
 	M int
-	// Liars is the number of processes that may send wrong contents by accident, as a broken node would,
-	// without stopping the others for good. With 0, which is right for n <= 3, a process believes every
-	// message.
+	// Liars is the number of broken processes that the group survives: processes that send wrong contents by
+	// accident. They cannot stop the other processes forever. With 0, which is right for n <= 3, a process believes
+	// every message.
 	Liars int
-	// Initial is the set of members of view 1, more than half of all; by default all.
+	// Initial is the set of members of view 1. It must contain more than half of all processes. By default it
+	// contains all.
 	Initial parley.Set
-	// Detector configures the group's own suspicions; Period is how often the group sends a heartbeat and
-	// checks the other members.
+	// Detector configures the group's own suspicions. Its Period is how often the group sends a heartbeat and checks
+	// the other members.
 	Detector detector.Config
-	// Flush is how long a view change waits for members that are not suspected; by default 2500, more than a
+	// Flush is how long a view change waits for members that are not suspected. The default, 2500, is more than a
 	// round trip.
 	Flush parley.Tick
-	// Wait and Stagger set the retry times of a view change: the member of rank r waits for Wait + r*Stagger,
-	// then twice as long, and so on. By default 5000 and 2000. A member also starts a view change if one of
-	// its own messages is undelivered for longer than Wait, or if it has reported and gets no new view within
-	// Wait.
+	// Wait and Stagger set the retry times of a view change: the member of rank r first waits for Wait + r*Stagger,
+	// then twice as long, and so on. The defaults are 5000 and 2000. A member also starts a view change if one of its
+	// own messages is undelivered for longer than Wait, or if it has reported and gets no new view within Wait.
 	Wait, Stagger parley.Tick
-	// Admit is how long a joiner waits for a snapshot before it asks another process; by default 4000. First
-	// is how long it waits for the first process that it asks. The wait doubles for each further process, up
-	// to Admit. The default of First is Admit.
+	// Admit is how long a joiner waits for a snapshot before it asks another process. The default is 4000. First is
+	// how long it waits for the first process that it asks. The wait doubles for each further process, up to Admit.
+	// The default of First is Admit.
 	Admit, First parley.Tick
-	// Become is how long a joiner with a snapshot waits to become a member, or for the next delivery, before
-	// it asks another process; by default 10 * Admit. If a link loses a message to the joiner, the joiner
-	// loses this time.
+	// Become is how long a joiner that has a snapshot waits until it is a member, or until the next delivery arrives.
+	// After that it asks another process. The default is 10 * Admit. If a link loses a message to the joiner, the
+	// joiner loses this time.
 	Become parley.Tick
-	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner
-	// keeps; by default 1024. The group refuses further ones.
+	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner keeps.
+	// The default is 1024. The group refuses further requests and messages.
 	Queue int
-	// Payload is how many bytes a request to a layer may have; by default 64 KiB. The group refuses larger
-	// requests. The reason is that the decision that ends a view contains all messages in flight, and must
-	// fit into one message of a link.
+	// Payload is how many bytes a request to a layer may have. The default is 64 KiB. The group refuses larger
+	// requests. The reason is that the decision that ends a view contains all messages in flight, and must fit into
+	// one message of a link.
 	Payload int
 	// State declares that a layer above answers SnapshotWanted. Otherwise joiners receive only the state of
 	// the layers.
@@ -230,11 +231,11 @@ type Config struct {
 	// member, it votes from its log. The layers must be Durable. After a restart the process delivers again
 	// all messages that it delivered since its log was last compacted, with the same positions.
 	Durable bool
-	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of deliveries,
-	// at most 8 MiB; 0: none. A process that restarts delivers them again, with the same positions. A process
-	// that joins receives them from its sponsor, and delivers them, too.
+	// Keep is how many deliveries are part of the durable state. KeepBytes is how many bytes of deliveries are part
+	// of it, at most 8 MiB. 0 means none. A process that restarts delivers these messages again, with the same
+	// positions. A process that joins receives them from its sponsor, and also delivers them.
 	Keep, KeepBytes int
-	// Compact is how many log records the state replaces at once in durable mode; by default 1024.
+	// Compact is the number of log records after which the state replaces them in durable mode. The default is 1024.
 	Compact int
 }
 
@@ -302,8 +303,8 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// New returns a protocol of views that runs the given broadcasts. The caller sets its name, its flags, and
-// its properties beyond those of views. New panics if c does not pass Check.
+// New returns a protocol of views that runs the given broadcasts. The caller sets its name, its flags, and further
+// properties, which are not about views. New panics if c does not pass Check.
 func New(c Config, services ...LayerSpec) parley.Protocol {
 	c = c.WithDefaults()
 	if err := c.Check(); err != nil {

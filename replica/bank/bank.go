@@ -15,9 +15,9 @@ import (
 // Opening is the lecture's first balance, in cents.
 const Opening = 100_000
 
-// Account is the state machine: one account in cents. Its commands are "deposit
-// DOLLARS", "withdraw DOLLARS", "interest PERCENT" and "balance"; the answer is the new balance, or an error
-// text if nothing has changed. Interest is rounded down to a cent.
+// Account is the state machine: one account in cents. Its commands are "deposit DOLLARS", "withdraw DOLLARS",
+// "interest PERCENT" and "balance"; the answer is the new balance, or an error text if the command was refused.
+// Interest is rounded down to a cent.
 type Account struct{ cents int64 }
 
 // New returns an account with the lecture's first balance.

@@ -37,9 +37,8 @@ package sliced
 
 import "fmt"
 
-// System is a system of N processes that gathers information for rounds 0..M. The lieutenants are
-// all processes but the source, in order of process id, and a set of them is a word with one bit per
-// lieutenant index, 0..N-2.
+// System is a system of N processes that gathers information in rounds 0..M. The lieutenants are all processes except
+// the source, in the order of their IDs. A set of lieutenants is a word with one bit per lieutenant index, 0..N-2.
 type System struct {
 	N, M         int    // processes; faults that the rounds are meant for
 	Source       int    // process id, 0..N-1
