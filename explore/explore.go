@@ -61,8 +61,8 @@
 // possible orders of heartbeats multiply the number of states. Cost: in an exploration, the detector is perfect, or
 // makes a bounded number of errors.
 //
-// The explorer imports the simulator, but uses only its signatures. Motive: both use the same ideal signatures, which
-// nobody can forge. Cost: one host imports another host.
+// The explorer imports the simulator, but uses only its signatures. Motive: both use the same ideal signatures. Cost:
+// one host imports another host.
 package explore
 
 import (

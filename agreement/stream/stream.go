@@ -43,10 +43,10 @@
 // earlier agreed values. A process leaves only if its mark differs from the marks of n-m others. So neither faulty
 // processes nor one diverged process can make the others leave. Motive: a late process counts as faulty, so no
 // theorem covers its decisions. But a late process continues to follow the protocol, and its clients act on its
-// answers. Cost: each lieutenant (a process other than the source) has one more level in its tree, and each slot has
-// some more bytes. While one node is down, another node whose value is late takes part in no agreement for some
-// rounds. The mark that covers the end of an era (a period of the order) says how much was delivered from each
-// sender, but not in which order.
+// answers. Cost: each lieutenant (a process other than the source) also sends the values that it relays to the
+// source, and each slot has some more bytes. While one node is down, another node whose value is late takes part in
+// no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how much was
+// delivered from each sender, but not in which order.
 //
 // Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks may show
 // different times, but must run at the same rate: if the rates of clocks differ by more than 0.3%, a node begins no

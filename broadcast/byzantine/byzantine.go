@@ -15,9 +15,9 @@
 // flight at the same time. Their batches are delivered in the order of the slots. Within a slot, batches are ordered
 // by process. Within a batch, requests are ordered by arrival.
 //
-// The requests of one sender are numbered, and all processes deliver them in the order of their numbers. If a decided
-// request does not have the next number of its sender, no correct process delivers it. The sender then proposes the
-// request again.
+// The requests of one sender are numbered, and all processes deliver them in the order of their numbers. If a request
+// in an agreed batch does not have the next number of its sender, no correct process delivers it. The sender then
+// proposes the request again.
 //
 // Suppose that the processes agreed on a digest, but no correct process had the bytes of the batch. Then all
 // processes would wait for the batch forever. To prevent this, a process relays the digest of a batch only if it
@@ -36,9 +36,9 @@
 // A late process counts as faulty. But it continues to run, so it should deliver what all others deliver. For this
 // reason, even the sender of a batch decides by the values that the others relay (see [eig.Observed]). Otherwise a
 // late sender could deliver a batch that the others do not deliver. If m > 0, every process also sends a mark in
-// every slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process goes out
-// in three cases: it receives from fewer than n-m-1 others in a round; its messages reach fewer than n-m-1 others; or
-// it learns that n-m others have another mark. A process that is out delivers nothing until it has rejoined.
+// every slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process can be
+// out: then it delivers nothing until it has rejoined. It goes out in three cases: it receives from fewer than n-m-1
+// others in a round; its messages reach fewer than n-m-1 others; or it learns that n-m others have another mark.
 //
 // A process that has restarted, or that missed the end of a round, cannot join the slots in flight. The times at
 // which slots may begin depend on earlier slots, which this process has not seen. So the order is divided into eras,

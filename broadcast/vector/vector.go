@@ -3,8 +3,8 @@
 // agree (see membership/group).
 //
 // The problem: reliable, FIFO and causal broadcast in a system that runs without end while processes join and leave.
-// All processes that install two consecutive views have delivered the same messages in between. When a member
-// delivers a message depends on the level of the message:
+// All processes that install two consecutive views have delivered the same messages in between. The level of a
+// message determines when a member delivers it:
 //
 //   - Reliable: when the message arrives.
 //   - Uniform: when all members hold the message.

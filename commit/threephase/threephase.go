@@ -18,8 +18,8 @@
 //
 // Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have voted yes.
 // It commits when all processes that are up have acknowledged PRECOMMIT. A process is uncertain if it has voted yes
-// and has received no PRECOMMIT. It is precommitted if it has received PRECOMMIT. So no process commits while a
-// process that is up is uncertain, and no process aborts after a process that is up is precommitted.
+// and has received no PRECOMMIT. A process is precommitted if it has received PRECOMMIT. So no process commits while
+// a process that is up is uncertain, and no process aborts after a process that is up is precommitted.
 //
 // When the coordinator crashes, the others elect the process with the lowest ID that is up. The elected process asks
 // for the states of the others. If all of them are uncertain, no process has committed, not even a process that is
