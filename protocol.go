@@ -40,7 +40,7 @@ type Hearing uint8
 // The ways to receive messages.
 const (
 	HearsLinks   Hearing = iota // only from links: its peers Send
-	HearsBeneath                // only from the layer beneath: its peers Broadcast
+	HearsBeneath                // only from the layer below: its peers Broadcast
 	HearsBoth                   // from both: Step.Carried distinguishes them
 )
 
@@ -84,8 +84,7 @@ type Protocol struct {
 
 	// Serves means that the protocol handles the Broadcast and Request effects of a layer above.
 	Serves bool
-	// Hears says how messages of the peers arrive. A protocol that broadcasts through a layer beneath must
-	// set it.
+	// Hears says how messages of the peers arrive. A protocol that broadcasts through a layer below must set it.
 	Hears Hearing
 	// Relies is what the protocol assumes about links and clocks.
 	Relies ModelAssumptions
@@ -238,8 +237,8 @@ type Received struct {
 	Msg      Msg
 }
 
-// Turn is one move of a faulty process: one sender, one receiver and one round
-// (or one step, without rounds), with all messages that an honest process would send.
+// Turn is one move of a faulty process. It has one sender, one receiver and one round (or one step, without rounds),
+// and all messages that an honest process would send.
 //
 // A protocol's Lies is not a list of lies, but a program that calls Step.Choose. The adversary answers each
 // Choose. Answer 0 is honest, the last answer is silence, and the answers in between are all lies that the

@@ -56,7 +56,7 @@ const (
 	OpSend      Op = iota + 1 // To (or All), Msg: on the link
 	OpKeep                    // Msg: the sender's own copy of what it sends; counted, never delivered
 	OpBroadcast               // Msg: down, carried to the peers and back to the process itself
-	OpRequest                 // Msg: down, of a kind of the layer beneath
+	OpRequest                 // Msg: down, of a kind of the layer below
 	OpDeliver                 // To is the origin, Msg: up one layer
 	OpIndicate                // Msg: up through all layers
 	OpSetTimer                // Timer, After

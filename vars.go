@@ -410,7 +410,7 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	}
 }
 
-// Machine visits the state of a machine inside this one.
+// Machine visits the state of an inner machine.
 func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	if v.mode != showing {
 		m.State(v)

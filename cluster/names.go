@@ -76,7 +76,7 @@ type VectorRequest = agree.VectorRequest
 type Vector = agree.Vector
 
 // Errors of agreements, beside [ErrExpelled] and [RoundError]. Use [errors.Is]. If a request reached the machine, an
-// error of [Node.Agree], [Node.AgreeVector], or [Node.Consensus] matches [ErrUnknown]: the other nodes may have
+// error of [Node.Agree], [Node.AgreeVector], or [Node.Consensus] matches [ErrUnknown]. Then the other nodes may have
 // decided or may still decide, with or without this node's value. Every other error means that the request has no
 // effect, now or later. [ErrTooLarge] means that a value is too long. [ErrRefused] means that the request is invalid
 // or not allowed, or did not start before its context ended. [ErrDraining] and RoundError also match ErrRefused.

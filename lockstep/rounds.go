@@ -63,15 +63,15 @@ type Rounds interface {
 	Emit(s *parley.Step, r int)
 	// Absorb handles a message of round r.
 	Absorb(s *parley.Step, r int, from parley.ID, m parley.Msg)
-	// Close ends round r: no more messages of it will come.
+	// Close ends round r: no more messages of round r will come.
 	Close(s *parley.Step, r int)
 	// State visits every variable.
 	State(v *parley.Vars)
 }
 
-// Protocol is a synchronous protocol at the level of rounds. The functions of
-// the embedded description see the messages of rounds, not frames. New and Tree
-// are declared here; the embedded ones are not used.
+// Protocol is a synchronous protocol at the level of rounds. The functions of the embedded description see the
+// messages of rounds, not frames. The fields New and Tree are declared here. The embedded fields of the same names
+// are not used.
 type Protocol struct {
 	parley.Protocol
 	// Last is the number of the last round: there are Last+1 rounds.
@@ -80,8 +80,8 @@ type Protocol struct {
 	New func(self parley.ID) Rounds
 	// Tree returns the information tree inside one process, if it has one.
 	Tree func(r Rounds) parley.Tree
-	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A
-	// longer frame comes from a faulty process, and is refused before any of it is kept.
+	// Most returns the largest size of a frame of a round in bytes; nil means the limit of links. A longer frame
+	// comes from a faulty process, and is refused without keeping any part of it.
 	Most func(round int) int
 	// RenameAll does what Rename does, but handles all messages from one process to another in a round. It is for
 	// protocols whose paths also name processes. Without it paths stay unchanged.

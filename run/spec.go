@@ -33,7 +33,7 @@ import (
 // Spec specifies a run. If only Protocol is set, the run has no faults.
 type Spec struct {
 	Protocol parley.Protocol
-	// Faulty holds the behavior of each faulty process, except those that crash by the Plan.
+	// Faulty holds the behavior of each faulty process, except processes that crash only because of the Plan.
 	Faulty map[parley.ID]faulty.Behavior
 	// Values are the initial values of the processes in Protocol.Proposers; a process without
 	// one proposes an empty value. A proposal in Plan.Requests replaces the value.

@@ -126,8 +126,8 @@ type Node struct {
 	Lies string `json:"lies,omitempty"`
 	// Recorded reports that a recorder kept only the last events.
 	Recorded bool `json:"recorded,omitempty"`
-	// Numbered reports that the Cause of a receipt is the number of its send (see [Sending]), and that a Lose
-	// with At the node itself means that its last send did not reach Peer.
+	// Numbered reports that the Cause of a receipt is the number of its send (see [Sending]). Then a Lose with At the
+	// node itself means that the node's last send did not reach Peer.
 	Numbered bool `json:"numbered,omitempty"`
 }
 

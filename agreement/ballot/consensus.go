@@ -221,8 +221,8 @@ func Bound(n, m int) error {
 	return fmt.Errorf("if %d of %d processes crash, no majority is left: n >= 2m+1 is necessary", m, n)
 }
 
-// Cost counts the one ballot of a run without faults: PREPARE, PROMISE, ACCEPT,
-// ACCEPTED and DECIDE, each to or from n-1 others.
+// Cost counts a run without faults, which has one ballot: PREPARE, PROMISE, ACCEPT, ACCEPTED and DECIDE, each to or
+// from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5
 	return parley.Cost{Rounds: phases, PerRound: slices.Repeat([]parley.Traffic{{Messages: uint64(n - 1)}}, phases)}

@@ -28,10 +28,10 @@
 // same value for the root.
 //
 // [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the
-// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing,
-// and decides on its own value. That is not safe if the source is late without knowing it: then the source counts
-// as one of the m faulty processes, and the lieutenants may decide on another value than the source's value. Use
-// Observed if the source continues to work with the decision.
+// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing, and
+// decides on its own value. This is not safe if the source is late without knowing it. Then the source counts as one
+// of the m faulty processes, and the lieutenants may decide on a value other than the source's value. Use Observed if
+// the source continues to work with the decision.
 //
 // Source: the article on the Byzantine generals, its first and second stage. The bound is from the lecture, which
 // follows Lamport, Shostak and Pease (1982).
@@ -244,9 +244,9 @@ func (p *process) State(v *parley.Vars) {
 	p.tree.state(v)
 }
 
-// Cost counts messages as the article does, including a process's copies to itself: n-1 messages in round 0; in round
-// r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1 lieutenants. A message is one value, of one bit,
-// with its path.
+// Cost counts messages as the article does, including a process's copies to itself. In round 0 there are n-1
+// messages. In round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1 lieutenants. A message is one
+// value, of one bit, with its path.
 func Cost(n, m int) parley.Cost { return cost(n, m, false) }
 
 func cost(n, m int, observed bool) parley.Cost {

@@ -4,8 +4,8 @@
 // The problem: every process has an initial value, and all correct processes must decide on the same vector.
 // If process i is correct, entry i of the vector must be the initial value of process i.
 //
-// The bound, the rounds and the fault model are the same as those of the Byzantine agreement, because only the
-// agreements send messages.
+// The Byzantine agreement determines the bound, the rounds and the fault model, because only the agreements send
+// messages.
 //
 // All n agreements run in parallel, in the same rounds and in the same frames. Process i is the source of agreement
 // i. When the last round closes, each process enters the decision of agreement i as entry i of its vector. For its

@@ -21,7 +21,7 @@ import (
 	"parley"
 )
 
-// MaxValue is the size of the largest value, in bytes. Larger ones are agreed on by digest.
+// MaxValue is the size of the largest value, in bytes. For a larger value, agree on its digest.
 const MaxValue = 1024
 
 // The names of the properties.

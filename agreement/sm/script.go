@@ -18,9 +18,9 @@ type Forged struct {
 }
 
 // Script is a Lies for [faulty.Script]: each faulty process sends exactly what is listed for it. Signatures of
-// members of the coalition are real. The signature of a correct process is one that the coalition has received since
-// round 0. If it has received none, the signature is invented. Because a script remembers signatures, it works for
-// complete runs, one after another, and not for explorations.
+// members of the coalition are real. For a correct process, the script uses a signature that the coalition has
+// received since round 0. If the coalition has received none, the script invents a signature. Because a script
+// remembers signatures, it works for complete runs, one after another, and not for explorations.
 func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := adversary{&c, instanceDigest(&c)}
 	known := memory{last: -1, signed: make(map[signing][]byte)}

@@ -23,9 +23,9 @@
 // 2m+1, so all correct processes deliver the value. If the sender is correct, all correct processes echo its value.
 // These are enough, because n-m > (n+m)/2. Both inequalities hold because n > 3m.
 //
-// The protocol is uniform in one sense: if a process delivers a message while it still follows the protocol, all
-// correct processes deliver this message, even if the process crashes immediately afterwards. What a liar delivers
-// means nothing.
+// The protocol is uniform in one sense. Suppose that a process delivers a message while it still follows the
+// protocol, and then crashes. All correct processes deliver this message, too. The deliveries of a liar have no
+// meaning.
 //
 // Memory: for each sender a process keeps a window of up to Config.Window broadcasts. The window begins at the
 // first broadcast that the process has not delivered. For each broadcast the process keeps two sets of processes,
@@ -33,9 +33,9 @@
 //
 // A process refuses broadcasts beyond its window. A sender broadcasts only in the first third of its own window. A
 // process answers INITIAL with ECHO only in the first two thirds of its window. So no correct process refuses a
-// message that others need, on one condition: in the broadcasts of each sender, no correct process is more than a
-// third of a window behind another correct process. This is one more condition on the links. Every protocol with
-// bounded memory needs such a condition, because a slow process may need messages that all others have deleted.
+// message that others need. This holds on one condition: in the broadcasts of each sender, no correct process is more
+// than a third of a window behind another. This is one more condition on the links. Every protocol with bounded
+// memory needs such a condition, because a slow process may need messages that all others have deleted.
 //
 // The protocol promises no order. It promises nothing about a process that restarts. A restarted process does not
 // know for which values it vouched before, and might vouch for other values. So it stays silent forever, and counts

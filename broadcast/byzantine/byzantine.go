@@ -70,15 +70,15 @@
 //
 // Guaranteed with n > 3m, at most m processes faulty at a time, and delays within the schedule: total order,
 // agreement, validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
-// Restored. It does not deliver the messages that the others delivered meanwhile. The field Value of a delivery is
-// its position in the order. So a gap between positions shows how many messages the process missed.
+// Restored. It does not deliver the messages that the others delivered while it was out. The field Value of a
+// delivery is its position in the order. So a gap between positions shows how many messages the process missed.
 //
 // If more than m processes were out, the guarantees are weaker. Suppose that all faults were silence or lateness, and
 // that n-m correct processes are up and in time again. Then these processes rejoin after tens of rounds. From then on
 // all guarantees above hold again. For the time before, only this is guaranteed:
 //
 //   - Each position has only one payload, with two exceptions. A position may be used again if at most m processes
-//     knew of its first use, or if all processes that knew of it have crashed.
+//     knew of its first use, or if all processes that knew of its first use have crashed.
 //   - A request to a correct process that did not crash is delivered. If at most m of the resetting processes had
 //     delivered the request before the reset, they may deliver it twice, at two positions.
 //   - A process does not deliver the messages that it missed.

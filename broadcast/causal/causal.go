@@ -53,7 +53,7 @@ import (
 	"parley/broadcast/problem"
 )
 
-// The messages. They are broadcast beneath, never sent on links.
+// The messages. They are broadcast by the layer below, never sent on links.
 const (
 	// Bundle is prevDlvs and a message, or only prevDlvs. Value: the sender's incarnation, from 1. Seq: the bundle's
 	// number in that incarnation, from 1. Body: the messages (see [Unpack]).

@@ -7,8 +7,8 @@
 // The protocol has the model of the broadcast in the layer below: asynchronous messages, and crashes. It keeps the
 // validity and the agreement of that broadcast. If that broadcast is uniform, so is this protocol. A missing number
 // (a gap) does not last, because an incarnation of a process broadcasts its messages in the order of their numbers. A
-// receiver never skips a gap. The model excludes that messages are lost. If a message is lost nevertheless, the
-// receiver delivers no later message of that incarnation of the sender.
+// receiver never skips a gap. In this model no message is lost. If a message is lost nevertheless, the receiver
+// delivers no later message of that incarnation of the sender.
 //
 // Why it works: next[q] is the number of the message of process q that must be delivered next. It increases by one
 // with each delivery, and no other message of q is delivered.

@@ -1,5 +1,5 @@
-// Package forwarding implements reliable broadcast along a tree: a process forwards a message only to its children,
-// and the remaining processes take over the duties of those that crash.
+// Package forwarding implements reliable broadcast along a tree: a process forwards a message only to its children.
+// When processes crash, the remaining processes take over their duties.
 //
 // The problem: if a correct process broadcasts or delivers a message, all correct processes deliver it exactly
 // once, even if processes crash in the middle of forwarding.

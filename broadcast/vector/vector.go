@@ -69,7 +69,7 @@ const (
 // Level is what is promised about the order of a message, and about processes that fail.
 type Level uint8
 
-// The levels. A request may name one in its Value; 0 means that of the Config.
+// The levels. A request may name a level in its Value. 0 means the level of the Config.
 const (
 	Reliable Level = iota + 1
 	Uniform

@@ -67,9 +67,9 @@ func Cost(n, _ int) parley.Cost {
 }
 
 // Promises returns which properties of a broadcast hold, including Delivery. The properties in safe hold on links
-// that keep the order, for the reason because. The properties in whole hold unless a process joins, because it does
-// not deliver earlier messages. The properties in live hold if, in addition, no correct process is excluded and views
-// can change.
+// that keep the order, for the reason because. The properties in whole hold if no process joins: a process that joins
+// does not deliver earlier messages. The properties in live hold if, in addition, no correct process is excluded and
+// views can change.
 func Promises(c group.Config, a parley.RunConditions, because string, safe, whole, live []string) []parley.Promise {
 	c = c.WithDefaults()
 	var out []parley.Promise

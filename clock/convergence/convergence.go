@@ -14,9 +14,9 @@
 // The bound: n > 3m. [Plan] computes delta.
 //
 // Once in each period of its own clock, a process reads the clocks of all others, and computes the differences to its
-// own clock. It adjusts its own clock by the mean of n differences, of which its own difference is 0. A difference
-// also counts as 0 if the process could not read the other clock, or if the difference is too large for correct
-// clocks (larger than delta plus the error of a reading).
+// own clock. It adjusts its own clock by the mean of n differences: these differences, and 0 for its own clock. A
+// difference also counts as 0 if the process could not read the other clock, or if the difference is too large for
+// correct clocks (larger than delta plus the error of a reading).
 //
 // Why it works: consider two correct processes that read the same clock. If this clock is correct, their readings
 // differ by at most 2 eps. If this clock is faulty, each of the two processes accepts a reading only if the reading

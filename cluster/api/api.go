@@ -128,7 +128,7 @@ func (s *Server) ServeWatch(l net.Listener) error {
 
 // Watch returns the handler for monitoring. The path /healthz says that the process runs. The path /readyz says
 // whether the node is ready for clients, and if not, why. The path /metrics is for Prometheus. The handler needs no
-// authentication, and reveals neither names of clients nor agreed values.
+// authentication. It does not reveal names of clients or agreed values.
 func (s *Server) Watch() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -162,9 +162,9 @@ func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	return t.Verify(state.PeerCertificates[0])
 }
 
-// Verify returns the identity in a certificate, or a *Refusal. An authority of the cluster itself must have signed it
-// (there are no intermediate ones). The certificate must be valid now, and must not be revoked. It must not belong to
-// an authority. It must name one process of this cluster, and have the uses of its kind.
+// Verify returns the identity in a certificate, or a *Refusal. An authority of the cluster itself must have signed
+// it. There are no intermediate authorities. The certificate must be valid now, and must not be revoked. It must not
+// belong to an authority. It must name one process of this cluster, and have the uses of its kind.
 func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
 	a, now := t.held.Load(), t.now()
 	chains, err := leaf.Verify(x509.VerifyOptions{

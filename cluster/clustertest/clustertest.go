@@ -155,8 +155,8 @@ func (c *Cluster) close(i int) {
 	}
 }
 
-// Kill ends nodes as a power failure does: the others receive nothing more from them, and part of the data
-// that was written to their disks but not synced is lost.
+// Kill ends nodes as a power failure does. The others receive nothing more from them. The nodes' disks lose a part of
+// the data that was written but not synced.
 func (c *Cluster) Kill(which ...int) {
 	for _, i := range which {
 		c.Cut(i)

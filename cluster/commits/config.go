@@ -66,7 +66,7 @@ const (
 	// Agreed decides by votes that are broadcast in a Byzantine order of all nodes. While at most M nodes are faulty,
 	// and all others meet the deadlines of rounds, it is atomic among correct nodes, and no node is blocked. A faulty
 	// participant can only abort a transaction. All nodes see the bodies of all participants. A node that restarts,
-	// or misses the deadline of a round, neither begins nor votes for transactions until all nodes are started from
+	// or misses the deadline of a round, begins no transactions and votes for none until all nodes are started from
 	// scratch. It asks the others for the outcomes of transactions for which it had voted yes.
 	Agreed
 )

@@ -131,7 +131,7 @@ func (s *Service) Close(why error) {
 	s.parts.close()
 }
 
-// Fail ends all waiting calls with an error and refuses new ones.
+// Fail ends all waiting calls with an error, and refuses new calls.
 func (s *Service) Fail(why error) {
 	s.mu.Lock()
 	s.closed = cmp.Or(s.closed, why)

@@ -8,8 +8,8 @@ import (
 )
 
 // System is the clock of the computer. It shows the time since it was made, including suspensions of the computer.
-// (An ordinary monotonic clock may omit them.) So after a suspension, a process knows that it is late for what was
-// due meanwhile.
+// (An ordinary monotonic clock may omit them.) So after a suspension, a process knows that it is late for everything
+// that was due during the suspension.
 type System struct {
 	awake  func() time.Duration // stops during suspensions
 	boot   func() time.Duration // includes suspensions

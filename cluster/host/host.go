@@ -73,7 +73,7 @@ type Paced interface {
 	Until(t parley.Tick) time.Duration
 }
 
-// Signer makes this node's signatures and verifies those of all nodes. The context separates the signatures
+// Signer makes this node's signatures, and verifies the signatures of all nodes. The context separates the signatures
 // of different machines.
 type Signer interface {
 	// Sign returns this node's signature on b.
@@ -99,7 +99,7 @@ type Config struct {
 	Transport Transport
 	// Store keeps what machines append. If it is nil, nothing survives the node.
 	Store *store.Store
-	// Life is the number of this incarnation of the node, greater than that of every earlier one.
+	// Life is the number of this incarnation of the node. It is greater than the numbers of all earlier incarnations.
 	Life uint64
 	// Clock is the clock; nil means the time since the host was made.
 	Clock  Clock
@@ -196,7 +196,7 @@ type Options struct {
 	// After, if not nil, is called after a step that delivered or indicated something, when requests to the
 	// process are allowed again.
 	After func()
-	// Again means that the machine has run before although nothing of it is on the disk.
+	// Again means that the machine has run before, although the disk has no data of the machine.
 	Again bool
 	// Trace receives every event, with At set to the node and without ID and cause, within the step.
 	Trace func(trace.Event)

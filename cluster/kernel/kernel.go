@@ -57,7 +57,7 @@ type Kernel struct {
 	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
 }
 
-// Order delivers payloads at all nodes, in the same order at all correct ones, while at most M members are
+// Order delivers payloads at all nodes. The order is the same at all correct nodes, while at most M members are
 // faulty.
 type Order interface {
 	// Post submits a payload and returns; it blocks while too many are in flight. After an error the payload is

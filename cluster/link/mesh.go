@@ -74,7 +74,7 @@ func (m Members) Explain(err error) error { return cert.Explain(err) }
 // Config configures a mesh.
 type Config struct {
 	Self     parley.ID
-	Peers    []string     // addresses (host:port) by ID; that of Self is the address to listen on
+	Peers    []string     // addresses (host:port) by ID; the address of Self is the address to listen on
 	Names    []string     // of peers by ID, for the log; or nil
 	Listener net.Listener // used instead of listening, or nil
 	Network  Network      // nil: the system's

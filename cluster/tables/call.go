@@ -56,8 +56,8 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 
 // Do applies a command, and returns its answer and its position in the order. The commands of a session are numbered
 // from 1. If you send a command again, at any node, you get its earlier answer, until a later command of its session
-// is applied. Send the next command only when the last command is answered or given up: after a later command was
-// applied, an earlier command is never applied.
+// is applied. Send the next command only when the last command is answered, or when you have given it up. After a
+// later command was applied, an earlier command is never applied.
 func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
 	answer []byte, position uint64, err error,
 ) {

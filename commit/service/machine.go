@@ -13,7 +13,7 @@
 //
 // A path identifies a transaction. It consists of a number and, in the last eight bits, the coordinator. The
 // coordinator uses each number only once, even in different incarnations. At the coordinator a transaction is over
-// when it is aborted, or when all members have carried it out. Then the coordinator sends this to the members, and
+// when it is aborted, or when all members have carried it out. Then the coordinator reports this to the members, and
 // they forget the transaction. The coordinator also forgets old transactions, but remembers the most recent ones.
 //
 // A member may ask the coordinator about a transaction that the coordinator does not know. The coordinator then

@@ -77,11 +77,11 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Terminate is the rule of the cooperative termination protocol: it returns the outcome that follows from the states
-// of processes that can reach each other, but not the coordinator. If one has committed, all must commit. If one has
-// not voted yes, or has aborted, all must abort. If all are uncertain, nothing follows, because the coordinator may
-// have sent its decision to an unreachable process. Two-phase commit has no precommitted state, so this state counts
-// as uncertain.
+// Terminate is the rule of the cooperative termination protocol: it returns the outcome that follows from the given
+// states. The processes in these states can reach each other, but not the coordinator. If one has committed, all must
+// commit. If one has not voted yes, or has aborted, all must abort. If all are uncertain, nothing follows, because
+// the coordinator may have sent its decision to an unreachable process. Two-phase commit has no precommitted state,
+// so this state counts as uncertain.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {

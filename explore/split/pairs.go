@@ -26,8 +26,8 @@ type Case struct {
 	// Liars begins only this run: its faulty processes send what they send in it.
 	Liars  explore.Root
 	Faulty parley.Set
-	// Lies are the messages from liars to correct processes that differ from the honest ones, by round,
-	// liar and receiver.
+	// Lies are the messages from liars to correct processes that differ from the honest messages, by round, liar and
+	// receiver.
 	Lies []Lie
 	// Forced holds, for each correct process, the decision that a property demands, whatever the others do. A process
 	// without an entry is not forced.

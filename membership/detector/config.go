@@ -45,10 +45,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that no message
-// takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run at one rate.
-// Then a process sends consecutive heartbeats at most Period+Late apart, and each arrives at most Delay later. The
-// process that checks may itself be late by Late. Then a suspicion also comes after the last message on the link.
+// Accurate returns nil if the timeout guarantees that only crashed processes are suspected. The guarantee requires
+// that no message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
+// at one rate. Then a process sends consecutive heartbeats at most Period+Late apart, and each arrives at most Delay
+// later. The process that checks may itself be late by Late. Then a suspicion also comes after the last message on
+// the link.
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {

@@ -133,7 +133,7 @@ const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
 	// membership/detector.
 	Beat parley.Kind = ballot.Last + 1 + iota
-	// DecisionQuery asks a process in a later view for the decision that ended this one.
+	// DecisionQuery asks a process in a later view for the decision that ended the sender's view.
 	DecisionQuery
 	// Join asks to become a member. Seq: the incarnation. Value: the disk.
 	Join

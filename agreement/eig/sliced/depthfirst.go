@@ -12,8 +12,8 @@ import (
 // lies below it, so DepthFirst evaluates the tree depth first, in the memory of one path. It evaluates every node and
 // asks for every lie, once.
 //
-// If workers > 1, and if the tree has ranks below the paths of two steps, so many goroutines share the subtrees below
-// these paths, and all of them call the liar. Otherwise no goroutine is started. Each worker takes about 4 KiB,
+// If workers > 1, this number of goroutines shares the subtrees below the paths of two steps, and all of them call
+// the liar. If the tree has no ranks below these paths, no goroutine is started. Each worker takes about 4 KiB,
 // whatever the size of the tree. The liar may be nil if no process is faulty. DepthFirst panics on a system that does
 // not [System.Validate].
 func (s System) DepthFirst(l Liar, workers int) (decisions uint64) {

@@ -253,7 +253,7 @@ func refused(op *net.OpError) bool {
 	return op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }
 
-// Elsewhere reports whether another node may be able to serve the request, because the called node could not be
+// Elsewhere reports whether another node may be able to serve the request. This is so if the called node could not be
 // reached, is stopping, is not a member now, or disconnected during its answer. If the outcome is unknown, retry only
 // requests that are safe to repeat.
 func Elsewhere(err error) bool {
