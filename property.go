@@ -55,8 +55,8 @@ type Property struct {
 	Name string
 	Says string // the claim as a sentence
 	Mode Mode
-	// Check returns nil if the property holds for the history, and otherwise an
-	// error that says what broke it. An Eventually property checks h.Over first.
+	// Check returns nil if the property holds for the history, and otherwise an error that says what broke the
+	// property. An Eventually property checks h.Over first.
 	Check func(h *History) error
 	// Vacuous returns why the property demands nothing of a history, or "" if it demands something. If
 	// Vacuous is nil, the property demands something of every history. The result matters only if Check
@@ -174,8 +174,8 @@ func (a RunConditions) missedRounds(rejoins bool) string {
 }
 
 // Judge checks every property of p against a finished history. Faults that are worse than p's model void p's
-// promises. In a synchronous protocol, every event that makes a process miss a round also voids the promises.
-// A restart does not, if [Protocol.Rejoins] is set.
+// promises. In a synchronous protocol, every event that makes a process miss a round also voids the promises, except
+// a restart if [Protocol.Rejoins] is set.
 func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {

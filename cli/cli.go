@@ -36,7 +36,7 @@ import (
 )
 
 // Main runs the command line of the process and exits. It catches SIGPIPE: if the reader of its output has ended, the
-// command ends by the write error and not by the signal, and so removes its temporary folder.
+// command ends by the write error and not by the signal. So it can remove its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	input.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")

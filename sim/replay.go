@@ -90,8 +90,8 @@ func (p *replayer) run(events []trace.Event, upTo int) (steps int, err error) {
 	return steps, nil
 }
 
-// IsEffect reports whether an event is an effect of a step, or may stand among those: a link may lose a
-// message when it is sent.
+// IsEffect reports whether an event is an effect of a step, or may appear among effects. For example, a link may lose
+// a message when it is sent.
 func IsEffect(op trace.Op) bool {
 	switch op {
 	case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Refuse, trace.Lose:

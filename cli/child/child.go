@@ -1,4 +1,4 @@
-// Package child starts the program again in child processes, which end when their parent ends.
+// Package child starts further processes of the same program. These child processes end when their parent ends.
 package child
 
 import (

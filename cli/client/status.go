@@ -68,7 +68,7 @@ func Status(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "status", &parleyv1.StatusResponse{})
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "print the counters of the nodes too")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "also print the counters of the nodes")
 	return cmd
 }
 

@@ -112,8 +112,8 @@ func example(p parley.Protocol) string {
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
-// Arguments prevents the value of a flag from being taken for the protocol of that name, as in "parley run --scenario
-// FILE --form vector": if no protocol follows "run", it inserts "--" so that run gets all arguments unparsed.
+// Arguments handles a flag whose value is also the name of a protocol, as in "parley run --scenario FILE --form
+// vector". If no protocol follows "run", it inserts "--" so that run gets all arguments unparsed.
 func Arguments(args []string) []string {
 	if len(args) < 2 || args[0] != "run" || args[1] == "" || args[1][0] != '-' {
 		return args

@@ -133,11 +133,11 @@ type StatusResponse struct {
 	State NodeState `protobuf:"varint,3,opt,name=state,proto3,enum=parley.v1.NodeState" json:"state,omitempty"`
 	// The number of the node's incarnation. Each start of the node has a larger number.
 	Incarnation uint64 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Whether the node has started before.
+	// Whether the node has started before this incarnation.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether deliveries are synced to disk before they are acknowledged. Groups of level Byzantine
-	// are always in memory, even if this field is true.
+	// Whether this node syncs deliveries to disk before it acknowledges them. Groups of level
+	// Byzantine are always in memory, even if this field is true.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
 	// How many nodes may be faulty at the same time.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`
@@ -158,7 +158,7 @@ type StatusResponse struct {
 	// Absent if the node has no durable state.
 	Store *StoreStatus `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
-	// How many messages of other nodes were refused by the machines of this node.
+	// How many messages of other nodes the machines of this node have refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
 	// How many connections did not authenticate as a member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -374,7 +374,7 @@ type MemberStatus struct {
 	BytesIn uint64 `protobuf:"varint,12,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"`
 	// How many bytes this node has sent to the member.
 	BytesOut uint64 `protobuf:"varint,13,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
-	// How many frames were still in the queue when a connection ended.
+	// How many frames to the member were still in the queue when a connection ended.
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
 	// How many bytes wait to be sent to the member.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
@@ -944,7 +944,8 @@ type CommitStatus struct {
 	Open uint32 `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
 	// The number of transactions whose outcome this node does not know yet.
 	Pending uint32 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// How many calls of Prepare to this node's participant are in flight or wait for others to end.
+	// How many calls of Prepare to this node's participant are in flight, or wait until earlier calls
+	// have ended.
 	Preparing uint32 `protobuf:"varint,4,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	Committed uint64 `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	Aborted   uint64 `protobuf:"varint,6,opt,name=aborted,proto3" json:"aborted,omitempty"`
@@ -1151,8 +1152,8 @@ func (x *StoreStatus) GetFull() string {
 	return ""
 }
 
-// RefusedStatus counts refused messages. All of them are from one member, and one machine of this
-// node refused them for one reason.
+// RefusedStatus counts the messages from one member that one machine of this node refused for one
+// reason.
 type RefusedStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The machine that refused the messages.
@@ -1545,7 +1546,7 @@ func (x *MeasureResponse) GetDrift() float64 {
 }
 
 // WakeMeasure says how late the operating system woke this node's process. It covers the last 4096
-// measurements, which take about 41 s.
+// measurements, which is about 41 s.
 type WakeMeasure struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Median *durationpb.Duration   `protobuf:"bytes,1,opt,name=median,proto3" json:"median,omitempty"`
