@@ -326,7 +326,7 @@ func (s subtree) Root() []parley.ID { return s.root }
 func (v *View) card() term.Card {
 	c := term.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
-		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
+		Counted: v.counted(), ValueBits: v.report.Cost.Bits, Shown: v.report.shown,
 	}
 	p := v.run.Protocol
 	if p.Cost != nil {
