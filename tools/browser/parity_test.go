@@ -195,7 +195,11 @@ func TestParity(t *testing.T) {
 				e.compare(t, question("seat", of, "of", name))
 			}
 			if l.Proof == traitor.Searched {
-				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600))
+				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600,
+					"split", l.Split))
+			}
+			if l.Proof == traitor.Sampled {
+				e.compare(t, question("sample", nil, "level", l.ID, "seconds", 600))
 			}
 		})
 	}

@@ -60,7 +60,7 @@ export function Theorem({level, next, how}) {
     </section>`;
 }
 
-const titles = {won: "You did it", shown: "It can be done", proven: "Nobody can do it"};
+const titles = {won: "You did it", shown: "It can be done", proven: "Nobody can do it", sampled: "Not found"};
 
 /** The runs that look the same, for levels that have such an argument. */
 export function Apart({level}) {
