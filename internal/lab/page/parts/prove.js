@@ -26,7 +26,9 @@ async function search(level, kind) {
       ask: "search", run: settingOf({moves: {}, set: {}}, level), free: level.seats, property: level.property,
       split: level.split,
     };
-    const answer = await ask({...question, seconds: seconds[kind]}, {signal: stop.signal, onProgress: progress => { if (mineStill()) job.value = {...job.peek(), progress}; }});
+    const answer = await ask({...question, seconds: seconds[kind]}, {
+      signal: stop.signal, onProgress: progress => { if (mineStill()) job.value = {...job.peek(), progress}; },
+    });
     if (!mineStill()) return;
     job.value = {level: level.id, kind, answer};
     if (answer.outcome === "exhausted") finish(level.id, "proven");
