@@ -106,6 +106,17 @@ type Promise struct {
 	Property string
 	Holds    bool   // promised
 	Because  string // the theorem and its bound, or the condition that does not hold
+	Proof    string // why the theorem is true, in a few sentences; may be empty
+}
+
+// Proved adds to the promises that hold the sketches of their proofs, by property.
+func Proved(promises []Promise, proofs map[string]string) []Promise {
+	for i := range promises {
+		if p := &promises[i]; p.Holds {
+			p.Proof = cmp.Or(proofs[p.Property], p.Proof)
+		}
+	}
+	return promises
 }
 
 // Promised returns the promise of a property. If unless is empty, the property is promised, with the reason

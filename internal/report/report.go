@@ -57,6 +57,7 @@ type Verdict struct {
 	Says     string `json:"says"`
 	Outcome  string `json:"outcome"`
 	Because  string `json:"because"`
+	Proof    string `json:"proof,omitempty"` // of what held, in a few sentences
 	Broken   string `json:"broken,omitempty"`
 	Measured string `json:"measured,omitempty"`
 	// FirstEvent is the first event that breaks a broken property; 0: none does, the end of the run shows the break.
@@ -284,6 +285,9 @@ func NewVerdict(v parley.Verdict) Verdict {
 	}
 	if out.Outcome == parley.NotApplicable {
 		out.Because = v.Vacuous
+	}
+	if out.Outcome == parley.Held {
+		out.Proof = v.Promise.Proof
 	}
 	if v.Broken != nil {
 		out.Broken = v.Broken.Error()

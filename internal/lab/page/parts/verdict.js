@@ -73,7 +73,8 @@ export function Verdict() {
         return html`<li class=${how}><span class="sign" aria-hidden="true">${sign}</span>
           <div><p><b title=${v.says}>${v.property}</b> ${v.outcome}</p>
             ${v.broken && html`<p class="breach">${capital(v.broken)}</p><${Witnesses} verdict=${v}/>`}
-            <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p></div></li>`;
+            <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p>
+            ${v.proof && html`<details class="fold proof"><summary>Why it holds</summary><p>${v.proof}</p></details>`}</div></li>`;
       })}</ul>
       <p class="why">${capital(report.title)}: ${report.paper}</p>
       <${Deliveries} all=${report.deliveries ?? {}} processes=${processes}/>
