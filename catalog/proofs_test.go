@@ -8,7 +8,7 @@ import (
 	"parley/catalog"
 )
 
-// The protocols whose source proves a property sketch the proof in a few sentences, for what is promised only.
+// The protocols whose source proves a property sketch the proof in a few sentences, and only of what they promise.
 func TestProofsAreShortAndOfPromisedProperties(t *testing.T) {
 	want := map[string]int{
 		"om": 2, "eig": 2, "sm": 2, "phaseking": 2, "diffusion": 2, "fifo": 3, "causal": 3, "atomic": 1, "timestamp": 3,

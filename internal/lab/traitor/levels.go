@@ -183,8 +183,8 @@ var Levels = []Level{
 			"requests": "[{at: 1, when: 100, broadcast: deposit 150}, {at: 2, when: 5000, broadcast: interest 8}]",
 			"links":    "[{from: 1, to: 2, delay: 9000}]",
 		},
-		Theorem: "Causal order does not order commands that do not depend on each other. If neither process has delivered the " +
-			"other's command, each delivers its own command first.",
+		Theorem: "Causal order does not order commands that do not depend on each other. If neither process has " +
+			"delivered the other's command, each delivers its own command first.",
 	},
 	{
 		ID: "14", Title: "One balance", Protocol: "bank", Property: "replica consistency", Proof: Sampled, Seeds: 10_000,
