@@ -17,6 +17,8 @@ type Replay struct {
 	Signer   Signer
 	Clocks   []Clock // the clocks that do not show true time
 	Stepped  bool    // as in [trace.Facts]
+	// Naming returns the names of processes in variables; nil means numbers.
+	Naming func(parley.ID) string
 }
 
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
@@ -41,9 +43,25 @@ func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, 
 		if p.Stepped {
 			now = q.own
 		}
-		all[i] = parley.Show(q.machine, now)
+		all[i] = parley.ShowNamed(q.machine, now, r.Naming)
 	}
 	return all, err
+}
+
+// Watch replays the events of a trace. After each step of a correct process it calls each with the event that began the
+// step and the variables of the process: nil if the process is down.
+func (r Replay) Watch(events []trace.Event, each func(step trace.Event, shown []parley.Variable)) error {
+	p := r.replayer()
+	p.watch = func(e trace.Event) {
+		q := &p.procs[e.At]
+		if q.machine == nil {
+			each(e, nil)
+			return
+		}
+		each(e, parley.ShowNamed(q.machine, q.clock.Shows(p.now), r.Naming))
+	}
+	_, err := p.run(events, len(events))
+	return err
 }
 
 func (r Replay) replayer() *replayer {
@@ -82,6 +100,9 @@ func (p *replayer) run(events []trace.Event, upTo int) (steps int, err error) {
 		if made {
 			steps++
 		}
+		if p.watch != nil {
+			p.watch(*e)
+		}
 	}
 	return steps, nil
 }
@@ -103,6 +124,7 @@ type replayer struct {
 	step  parley.Step
 	drew  bool // the present step has called Choose
 	now   parley.Tick
+	watch func(step trace.Event) // called after each event of a correct process that is no effect; may be nil
 }
 
 // replayedProcess holds the state of one process.

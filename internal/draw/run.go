@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"slices"
+
 	"parley"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
@@ -18,6 +20,8 @@ type Run struct {
 	Rounds   []reading.Round
 	// Trees are the information trees to draw.
 	Trees []Tree
+	// Waits are what processes held and waited for, if that is known.
+	Waits []reading.WaitSpan
 	// Steps reports that times are numbers of steps, because nothing determines the delays. Such a run has no clocks.
 	Steps bool
 }
@@ -33,6 +37,7 @@ const (
 	ClocksPicture    = "clocks"
 	StagesPicture    = "stages"
 	OrderPicture     = "order"
+	WaitingPicture   = "waiting"
 	RoundsPicture    = "rounds"
 	SpaceTimePicture = "spacetime"
 	TreePicture      = "tree"
@@ -76,6 +81,13 @@ func (r *Run) parts() (parts []Part, names []string) {
 	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
 	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
 		add(OrderPicture, Order{r.Style, order})
+	}
+	if slices.ContainsFunc(r.Waits, waits) {
+		over := parley.Tick(0)
+		for _, e := range r.Events {
+			over = max(over, e.Time)
+		}
+		add(WaitingPicture, Waiting{r.Style, r.Waits, order, over, unit})
 	}
 	switch {
 	case rounds:

@@ -74,6 +74,7 @@ var answerers = map[string]answerer{
 	"event":   ofRun((*made).event),
 	"state":   ofRun((*made).state),
 	"vote":    ofRun((*made).vote),
+	"waiting": ofRun((*made).waiting),
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,

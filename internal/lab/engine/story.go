@@ -137,6 +137,11 @@ type Variable struct {
 	Changed bool   `json:"changed"` // by the step of the event
 }
 
+// kinds are the kinds of variables that the answer to "waiting" has.
+var kinds = map[parley.VariableKind]string{
+	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica", parley.WaitingProcess: "waits",
+}
+
 func (m *made) state(q struct {
 	aboutRun
 	At uint64 `json:"at"` // the number of events that have happened
@@ -167,7 +172,9 @@ func (m *made) stateAt(at uint64) ([]ProcessState, error) {
 		if !s.Faulty && !s.Down {
 			for _, v := range after[id] {
 				changed := !slices.Contains(before[id], v)
-				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				if kinds[v.Kind] == "" {
+					s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				}
 			}
 		}
 		all = append(all, s)
@@ -181,6 +188,7 @@ func (m *made) variables(at uint64) (before, after [][]parley.Variable, err erro
 	at = min(at, uint64(len(m.events)))
 	again := sim.Replay{
 		Protocol: m.Protocol, Faulty: m.Liars(), Signer: m.Signer(), Clocks: m.Plan.Clocks, Stepped: m.facts.Stepped,
+		Naming: m.Names.Full,
 	}
 	began := at
 	for began > 0 && sim.IsEffect(m.events[began-1].Op) {
@@ -209,7 +217,7 @@ func (m *made) simulated(at uint64) (before, after [][]parley.Variable) {
 		now := make([][]parley.Variable, m.Protocol.N)
 		for id := range parley.ID(m.Protocol.N) {
 			if !m.Liars().Has(id) {
-				now[id] = parley.Show(s.Machine(id), s.Clock(id))
+				now[id] = parley.ShowNamed(s.Machine(id), s.Clock(id), m.Names.Full)
 			}
 		}
 		if log.Len() >= at {

@@ -18,7 +18,7 @@ export function timeline(svg, name) {
   const ground = [...svg.children].find(child => child.tagName === "g") ?? svg;
   if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground);
   if (name === "spacetime") return line(svg, ground, "y");
-  if (name === "stages" || name === "clocks") return line(svg, ground, "x");
+  if (["stages", "clocks", "waiting"].includes(name)) return line(svg, ground, "x");
   return () => {};
 }
 

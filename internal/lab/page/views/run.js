@@ -13,6 +13,7 @@ import {Tables} from "../parts/tables.js";
 import {Transport} from "../parts/transport.js";
 import {Tree} from "../parts/tree.js";
 import {Verdict} from "../parts/verdict.js";
+import {Waiting} from "../parts/waiting.js";
 
 function Heading() {
   const {answer} = use(run), where = use(place), open = use(editing);
@@ -57,7 +58,7 @@ export function Run() {
     <div class=${classes({run: true, busy})}>
       <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
           <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
-        ${answer.owner && html`<${Tree}/>`}</div>
+        <${Waiting}/>${answer.owner && html`<${Tree}/>`}</div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
       <div class="area-c"><${Story}/><${State}/></div>
     </div>
