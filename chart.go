@@ -25,6 +25,8 @@ type Progress struct {
 type ClockView struct {
 	// Apart is the promised bound: the clocks of two correct processes never differ by more ticks.
 	Apart Tick
+	// Formula says how Apart follows from the configuration.
+	Formula string
 	// Corner returns the corner that a delivered message describes. If m describes none, ok is false.
 	Corner func(m Msg) (c Corner, ok bool)
 }

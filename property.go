@@ -65,6 +65,8 @@ type Property struct {
 	// Measure, if not nil, returns the value to compare with the bound that the property states, in the unit
 	// of that bound.
 	Measure func(h *History) string
+	// Tainted, if not nil, returns the Orders of the events that depend on what breaks the property, for pictures.
+	Tainted func(h *History) []uint64
 }
 
 // RunConditions are the facts about a run that determine what a theorem promises for the run.

@@ -22,6 +22,10 @@ type Run struct {
 	Trees []Tree
 	// Waits are what processes held and waited for, if that is known.
 	Waits []reading.WaitSpan
+	// Cuts are the times in which links between processes lose everything.
+	Cuts []Cut
+	// Tainted are events that depend on what broke a property.
+	Tainted map[uint64]bool
 	// Steps reports that times are numbers of steps, because nothing determines the delays. Such a run has no clocks.
 	Steps bool
 }
@@ -74,20 +78,16 @@ func (r *Run) parts() (parts []Part, names []string) {
 	}
 	stages, staged := reading.StagesOf(r.Protocol, r.Events, r.Style)
 	if staged {
-		add(StagesPicture, Stages{r.Style, stages, unit})
+		add(StagesPicture, Stages{r.Style, stages, unit, r.Cuts})
 	}
 	rounds := r.Protocol.Timing == parley.Synchronous
 	events := !rounds && !staged && len(parts) == 0 // messages say less than states and clocks
 	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
 	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
-		add(OrderPicture, Order{r.Style, order})
+		add(OrderPicture, Order{r.Style, order, r.Tainted})
 	}
 	if slices.ContainsFunc(r.Waits, waits) {
-		over := parley.Tick(0)
-		for _, e := range r.Events {
-			over = max(over, e.Time)
-		}
-		add(WaitingPicture, Waiting{r.Style, r.Waits, order, over, unit})
+		add(WaitingPicture, Waiting{r.Style, r.Waits, order, unit})
 	}
 	switch {
 	case rounds:

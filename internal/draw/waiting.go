@@ -15,7 +15,6 @@ type Waiting struct {
 	reading.Style
 	Spans []reading.WaitSpan // those that are no messages or waiting processes are not drawn
 	Order reading.Sequences
-	Over  parley.Tick
 	Unit  string
 }
 
@@ -86,7 +85,7 @@ func (d Waiting) picture(inks scene.Palette, _ int) picture {
 		names = max(names, wide("name", d.Called(id))+14)
 	}
 	q := queues{Waiting: d, used: make(map[string]bool), inks: inks,
-		axis: axis{to: max(d.Over, 1), left: names + 12, width: figureWidth - names - 24}}
+		axis: axis{to: d.end(), left: names + 12, width: figureWidth - names - 24}}
 	var ground, bars sketch
 	ground.text("head", 0, 16, start, "What each process waits for")
 	y := 30
@@ -111,6 +110,17 @@ func (d Waiting) picture(inks scene.Palette, _ int) picture {
 	return picture{width: figureWidth, height: y + 26, legend: q.legend(), marks: append(ground.marks, bars.marks...)}
 }
 
+// end returns the time at which the picture ends: some time after the last change.
+func (d Waiting) end() parley.Tick {
+	last := parley.Tick(1)
+	for _, s := range d.Spans {
+		if waits(s) {
+			last = max(last, s.Begins, s.Ends)
+		}
+	}
+	return last + last/7
+}
+
 // processes returns the number of processes.
 func (d Waiting) processes() (n int) {
 	for _, s := range d.Spans {
@@ -129,7 +139,7 @@ func (q *queues) bar(s *sketch, b waitingBar, y int) {
 	w := max(q.axis.at(until)-x, 3)
 	role, text := "cell", b.Value
 	if b.Kind == parley.WaitingProcess {
-		role, text = "stage", b.Waits
+		role = "stage"
 		q.used["process"] = true
 	} else {
 		q.used["held"] = true
@@ -139,16 +149,25 @@ func (q *queues) bar(s *sketch, b waitingBar, y int) {
 		m.Ink = q.ink(b)
 	}
 	m.Value = b.Value
-	for _, part := range b.parts[1:] {
-		if at := q.axis.at(part.Begins); at > x+2 && at < x+w-2 {
-			s.line("guide", at, y+1, at, y+waitHeight-1)
+	for i, part := range b.parts {
+		from, to := q.axis.at(part.Begins), x+w
+		if i > 0 && from > x+2 && from < to-2 {
+			s.line("axis", from, y+1, from, y+waitHeight-1)
+		}
+		if i+1 < len(b.parts) {
+			to = q.axis.at(b.parts[i+1].Begins)
+		}
+		if b.Kind == parley.WaitingProcess && wide("words", part.Waits)+8 <= to-from {
+			s.parts("words", from+5, y+waitHeight/2+4, start, toned(part.Waits, false))
 		}
 	}
-	if why := text + ": waits for " + b.Waits; b.Kind == parley.HeldMessage && wide("words", why)+10 <= w {
-		text = why
-	}
-	if wide("words", text)+8 <= w {
-		s.parts("words", x+5, y+waitHeight/2+4, start, toned(text, false))
+	if b.Kind == parley.HeldMessage {
+		if why := text + ": waits for " + b.Waits; len(b.parts) == 1 && wide("words", why)+10 <= w {
+			text = why
+		}
+		if wide("words", text)+8 <= w {
+			s.parts("words", x+5, y+waitHeight/2+4, start, toned(text, false))
+		}
 	}
 	s.tip(first, q.words(b))
 	s.about(first, scene.Event(b.Since), b.Since, b.Until)
@@ -177,7 +196,7 @@ func (q *queues) words(b waitingBar) string {
 
 // ink returns the color of a message, as in the picture of the order.
 func (q *queues) ink(b waitingBar) scene.Ink {
-	r := rank{Order: Order{q.Style, q.Order}, inks: q.inks}
+	r := rank{Order: Order{Style: q.Style, Sequences: q.Order}, inks: q.inks}
 	for i, item := range q.Order.Items {
 		if item.Delivered && item.From == b.From && item.Text == b.Value {
 			return r.ink(i)

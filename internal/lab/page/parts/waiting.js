@@ -1,10 +1,13 @@
 // What each process holds back and waits for at the cursor, its vector clock, and the state of its replica. The engine
 // knows the whole run, so a step of the cursor asks nothing.
 
-import {classes, html, use, useAnswer} from "../lib.js";
+import {classes, count, html, use, useAnswer} from "../lib.js";
 import {cursor, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {Pan} from "./pan.js";
+
+/** The last part of a name: the parts before it say which layer of a protocol has the variable. */
+const last = name => name.split(".").at(-1);
 
 /** The spans of a process that the cursor is in. */
 const now = (spans, at) => spans.filter(s => s.since <= at && (!s.until || s.until > at));
@@ -12,7 +15,7 @@ const now = (spans, at) => spans.filter(s => s.since <= at && (!s.until || s.unt
 /** A vector clock; a cell that the last event changed is marked. */
 function Vector({span, before, names, at}) {
   const ticks = span.since === at && before;
-  return html`<p class="counts" title=${span.name}><span class="mute">${span.name}</span>
+  return html`<p class="counts" title=${span.name}><span class="mute">${last(span.name)}</span>
     <span class="cells">${span.cells.map((count, i) => html`<span class=${classes({cell: true, ticked: ticks && before.cells[i] !== count})}
       title=${`${count} of ${names[i]}`}>${count}</span>`)}</span></p>`;
 }
@@ -33,12 +36,13 @@ function Process({process, names, picked, at}) {
       ${of("waits").map(s => html`<p class="blocked">waits for ${s.waits}<span class="place">holds ${s.value}</span></p>`)}
       ${of("counts").map(s => html`<${Vector} span=${s} before=${before(s)} names=${names} at=${at}/>`)}
       ${of("replica").map(s => html`<p class=${classes({replica: true, parts: s.parts && s.parts <= at})}>
-        <span class="mute">${s.name}</span> <b>${s.value || "nothing"}</b> <span class="mute">after ${s.place} commands</span>
+        <span class="mute">holds</span> <b>${s.value || "nothing"}</b>
+        <span class="mute">after ${count(Number(s.place), "command")}</span>
         ${s.parts > 0 && s.parts <= at && html` <span class="sign">≠</span>
           <span class="for">another replica holds something else</span>`}</p>`)}
       ${held.length > 0 ? html`<ol class="queue">${held.map(s => html`<${Held} key=${s.from + s.value + s.since} span=${s}/>`)}</ol>`
         : process.spans.some(s => s.kind === "held") && html`<p class="mute">nothing is held back</p>`}
-      ${!spans.length && !process.spans.some(s => s.kind === "held") && html`<p class="mute">waits for nothing</p>`}
+      ${!spans.length && !process.spans.some(s => s.kind === "held") && html`<p class="mute">nothing</p>`}
     </div>`;
 }
 
@@ -52,7 +56,7 @@ export function Waiting() {
   const names = all.map(p => p.name);
   return html`
     <section class="card waiting" aria-labelledby="waiting">
-      <div class="card-head"><h2 id="waiting">Held and awaited after event ${at}</h2></div>
+      <div class="card-head"><h2 id="waiting">What each process holds after event ${at}</h2></div>
       <${Pan} class="processes" label="What processes hold and wait for">${all.map(p => html`
         <${Process} key=${p.ref} process=${p} names=${names} picked=${matches(p.ref)} at=${at}/>`)}<//>
     </section>`;
