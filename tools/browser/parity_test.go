@@ -254,7 +254,7 @@ func TestParity(t *testing.T) {
 // questionsAbout returns questions of every kind about a run.
 func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	t.Helper()
-	all := []string{question("run", of), question("form", of), question("tables", of)}
+	all := []string{question("run", of), question("form", of), question("tables", of), question("waiting", of)}
 	run := ask[engine.RunAnswer](t, e, all[0])
 	for _, name := range run.Pictures {
 		all = append(all, question("picture", of, "name", name))

@@ -39,7 +39,7 @@ function Process({process, names, picked, at}) {
         <span class="mute">holds</span> <b>${s.value || "nothing"}</b>
         <span class="mute">after ${count(Number(s.place), "command")}</span>
         ${s.parts > 0 && s.parts <= at && html` <span class="sign">≠</span>
-          <span class="for">another replica holds something else</span>`}</p>`)}
+          <span class="for">another replica holds something else at that place</span>`}</p>`)}
       ${held.length > 0 ? html`<ol class="queue">${held.map(s => html`<${Held} key=${s.from + s.value + s.since} span=${s}/>`)}</ol>`
         : process.spans.some(s => s.kind === "held") && html`<p class="mute">nothing is held back</p>`}
       ${!spans.length && !process.spans.some(s => s.kind === "held") && html`<p class="mute">nothing</p>`}
