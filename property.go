@@ -65,6 +65,8 @@ type Property struct {
 	// Measure, if not nil, returns the value to compare with the bound that the property states, in the unit
 	// of that bound.
 	Measure func(h *History) string
+	// Tainted, if not nil, returns the Orders of the events that depend on what breaks the property, for pictures.
+	Tainted func(h *History) []uint64
 }
 
 // RunConditions are the facts about a run that determine what a theorem promises for the run.
@@ -106,6 +108,17 @@ type Promise struct {
 	Property string
 	Holds    bool   // promised
 	Because  string // the theorem and its bound, or the condition that does not hold
+	Proof    string // why the theorem is true, in a few sentences; may be empty
+}
+
+// Proved adds to the promises that hold the sketches of their proofs, by property.
+func Proved(promises []Promise, proofs map[string]string) []Promise {
+	for i := range promises {
+		if p := &promises[i]; p.Holds {
+			p.Proof = cmp.Or(proofs[p.Property], p.Proof)
+		}
+	}
+	return promises
 }
 
 // Promised returns the promise of a property. If unless is empty, the property is promised, with the reason

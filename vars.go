@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,6 +23,7 @@ type Vars struct {
 	bad     bool   // loading: the bytes do not fit
 	names   []string
 	shown   []Variable
+	called  func(ID) string // showing: the names of processes
 	renamed *Renaming
 }
 
@@ -34,9 +34,6 @@ const (
 	loading
 	showing
 )
-
-// Variable is one variable of a machine in readable form.
-type Variable struct{ Name, Value string }
 
 // Renaming says how processes are permuted: process i becomes Perm[i].
 type Renaming struct {
@@ -86,13 +83,6 @@ func LoadDurable(m Machine, now Tick, b []byte) bool {
 	v := Vars{mode: loading, now: now, buf: b, durable: true}
 	m.State(&v)
 	return !v.bad && len(v.buf) == 0
-}
-
-// Show returns the variables of m in readable form.
-func Show(m Machine, now Tick) []Variable {
-	v := Vars{mode: showing, now: now}
-	m.State(&v)
-	return v.shown
 }
 
 // Loading reports whether the visit sets the variables. If so, State methods allocate slices and maps before
@@ -146,7 +136,7 @@ func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 }
 
 func (v *Vars) show(name, value string) {
-	v.shown = append(v.shown, Variable{strings.Join(append(v.names, name), "."), value})
+	v.Derive(Variable{Name: name, Value: value})
 }
 
 // Num visits a number.
@@ -189,7 +179,7 @@ func (v *Vars) ID(name string, x *ID) {
 	if v.skipped() {
 		return
 	}
-	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return ID(u).String() })
+	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return v.Called(ID(u)) })
 	if v.mode == loading { // when saving, *x must keep its old name
 		*x, v.bad = ID(u), v.bad || u > uint64(All)
 	}
@@ -223,7 +213,7 @@ func (v *Vars) Set(name string, s *Set) {
 	}
 	switch v.mode {
 	case showing:
-		v.show(name, fmt.Sprint(slices.Collect(s.All())))
+		v.Derive(Variable{Name: name, Value: "[" + v.joined(*s, " ") + "]", Kind: ProcessSet})
 	case saving:
 		out := *s
 		if v.renamed != nil {

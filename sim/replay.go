@@ -17,6 +17,8 @@ type Replay struct {
 	Signer   Signer
 	Clocks   []Clock // the clocks that do not show true time
 	Stepped  bool    // as in [trace.Facts]
+	// Naming returns the names of processes in variables; nil means numbers.
+	Naming func(parley.ID) string
 }
 
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
@@ -40,9 +42,9 @@ func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, 
 
 // Watch replays the events of a trace, and calls seen after each step of a correct process with the event that began
 // the step and the variables of the process. They are nil if it crashed.
-func (r Replay) Watch(events []trace.Event, seen func(began *trace.Event, v []parley.Variable)) error {
+func (r Replay) Watch(events []trace.Event, seen func(began trace.Event, v []parley.Variable)) error {
 	p := r.replayer()
-	p.after = func(e *trace.Event) { seen(e, p.shows(e.At)) }
+	p.after = func(e *trace.Event) { seen(*e, p.shows(e.At)) }
 	_, err := p.run(events, len(events))
 	return err
 }
@@ -120,7 +122,7 @@ func (p *replayer) shows(id parley.ID) []parley.Variable {
 	if p.Stepped {
 		now = q.own
 	}
-	return parley.Show(q.machine, now)
+	return parley.ShowNamed(q.machine, now, p.Naming)
 }
 
 // replayedProcess holds the state of one process.

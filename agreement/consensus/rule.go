@@ -192,6 +192,7 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			switch p.Property {
 			case problem.Agreement:
 				p.Because = "equal vectors give equal decisions; " + p.Because
+				p.Proof = ""
 			case problem.Validity:
 				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {
@@ -201,8 +202,14 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			}
 			out = append(out, p)
 		}
-		return out
+		return parley.Proved(out, proofs)
 	}
+}
+
+// proofs sketches why the decision has the property.
+var proofs = map[string]string{
+	problem.Agreement: "Interactive consistency gives all correct processes the same vector of values. The decision is " +
+		"a function of the vector only, so all correct processes decide the same.",
 }
 
 // promise says whether a property of the rule holds, given that the entries of

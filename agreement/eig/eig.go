@@ -102,8 +102,8 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
-				return problem.Promises(a, c.Bounded(problem.OralBound),
-					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
+				return parley.Proved(problem.Promises(a, c.Bounded(problem.OralBound),
+					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)"), proofs)
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),

@@ -146,6 +146,14 @@ func (p *process) State(v *parley.Vars) {
 	v.Machine("agreements", p.agreements)
 }
 
+// proofs sketches why the properties hold.
+var proofs = map[string]string{
+	problem.Agreement: "Each entry of the vector is decided by a Byzantine agreement of its own, whose source is one " +
+		"of the processes. In each of these agreements all correct processes decide the same, so they have the same vector.",
+	problem.Validity: "Each entry of the vector is decided by a Byzantine agreement of its own, whose source is one " +
+		"of the processes. If the source is correct, all correct processes decide on its value, which is its entry.",
+}
+
 // promises derives the promises for the vector from those of one agreement.
 func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
@@ -155,6 +163,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 				for _, p := range part.Promises(a) {
 					if p.Property == property {
 						p.Because = "n agreements run side by side; " + p.Because
+						p.Proof = "" // the proof for one agreement
 						return p
 					}
 				}
@@ -167,10 +176,10 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 		if agreement.Holds && !validity.Holds {
 			agreement.Holds, agreement.Because = false, validity.Because
 		}
-		return []parley.Promise{
+		return parley.Proved([]parley.Promise{
 			agreement, validity,
 			{Property: problem.Termination, Holds: true, Because: "rounds end at fixed times, no matter which messages arrive"},
 			{Property: problem.Integrity, Holds: true, Because: "the vector is delivered once, when the last round closes"},
-		}
+		}, proofs)
 	}
 }

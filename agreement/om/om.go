@@ -69,9 +69,9 @@ func Rounds(c Config) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
-				return problem.Promises(a, c.Bounded(problem.OralBound),
+				return parley.Proved(problem.Promises(a, c.Bounded(problem.OralBound),
 					"OM(m) solves Byzantine agreement for 3m+1 or more processes (lecture; Lamport, "+
-						"Shostak, Pease 1982, theorem 1)")
+						"Shostak, Pease 1982, theorem 1)"), proofs)
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(Cost),

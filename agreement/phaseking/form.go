@@ -61,7 +61,7 @@ func (f Form) promises(a parley.RunConditions) []parley.Promise {
 				"correct process had"
 		}
 	}
-	return out
+	return parley.Proved(out, proofs)
 }
 
 // Cost counts a message as one value, of one bit. In each phase every process sends its value to all others, and the

@@ -115,6 +115,6 @@ func promises(c Config) func(parley.RunConditions) []parley.Promise {
 				out[i].Holds, out[i].Because = false, errCap.Error()
 			}
 		}
-		return out
+		return parley.Proved(out, proofs)
 	}
 }

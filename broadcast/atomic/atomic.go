@@ -122,7 +122,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	const uniform = "a process that delivers a message and crashes may be the only process that knows " +
 		"the final priority"
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Validity, "a sender that is up receives the answers of all receivers "+
 			"that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
@@ -133,5 +133,5 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),
-	}
+	}, proofs)
 }

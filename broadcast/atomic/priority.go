@@ -2,6 +2,7 @@ package atomic
 
 import (
 	"cmp"
+	"fmt"
 
 	"parley"
 	"parley/broadcast/problem"
@@ -93,7 +94,35 @@ func (q *queue) head() *entry {
 	return head
 }
 
+// show shows the held messages with their priorities and what they wait for.
+func (q *queue) show(v *parley.Vars) {
+	head := q.head()
+	for i := range q.held {
+		e := &q.held[i]
+		if e.state == Unknown {
+			continue
+		}
+		x := problem.Held(e.sender, e.k, e.body, "")
+		x.Place = fmt.Sprintf("%d by %s, proposed", e.priority.Number, v.Called(e.priority.By))
+		switch {
+		case e.state == Undeliverable:
+			x.Waits = "its final priority"
+		case e != head:
+			x.Waits = "a message with a smaller priority, proposed or final"
+		default:
+			x.Waits = "notice that all receivers know its final priority"
+		}
+		if e.state != Undeliverable {
+			x.Place = fmt.Sprintf("%d by %s, final", e.priority.Number, v.Called(e.priority.By))
+		}
+		v.Derive(x)
+	}
+}
+
 func (q *queue) visit(v *parley.Vars) {
+	if v.Showing() {
+		q.show(v)
+	}
 	parley.Num(v, "counter", &q.counter)
 	visit(v, "held", &q.held)
 }

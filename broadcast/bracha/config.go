@@ -96,7 +96,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		live = missing(a)
 	}
 	const joined = "n > 3m: if one correct process delivers, m+1 correct processes are ready, and all others join them"
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
 		parley.Promised(problem.Agreement, joined, live),
 		parley.Promised(problem.SenderIntegrity,
@@ -104,7 +104,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Delivery, "follows from validity if a process broadcasts", live),
 		parley.Promised(Consistency, "any two sets of more than (n+m)/2 echoing processes share a correct process", safe),
 		parley.Promised(Totality, joined, live),
-	}
+	}, proofs)
 }
 
 // missing returns why a message may not reach all, or "".

@@ -184,6 +184,9 @@ func (p *process) deliver(s *parley.Step, m Message) {
 }
 
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() && p.c.Form == Vector {
+		p.showHeld(v)
+	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {

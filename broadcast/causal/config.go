@@ -83,8 +83,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			out = append(out, p)
 		}
 	}
-	return append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes FIFO order"),
-		problem.Promise(a, problem.CausalOrder, because))
+	return parley.Proved(append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes FIFO order"),
+		problem.Promise(a, problem.CausalOrder, because)), c.proofs())
 }
 
 // explain shows a bundle as its messages, each with sender, number and payload, and the sender's incarnation

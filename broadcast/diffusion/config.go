@@ -122,7 +122,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		}
 		out = append(out, p)
 	}
-	return out
+	return parley.Proved(out, c.proofs())
 }
 
 // Bound returns nil if the uniform form has a majority of correct processes, that is, if n > 2m.

@@ -58,8 +58,8 @@ func New(c Config) parley.Protocol {
 
 // promises adds FIFO order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return append(c.Beneath(a),
-		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))
+	return parley.Proved(append(c.Beneath(a),
+		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)")), proofs)
 }
 
 // explain shows a message as its number and payload, and the sender's incarnation if it is not the first: #7

@@ -119,7 +119,21 @@ func (f *stream) release(s *parley.Step, q parley.ID) {
 	f.bag = slices.Delete(f.bag, 0, n)
 }
 
+// showHeld shows the messages in the bag with what they wait for.
+func (p *process) showHeld(v *parley.Vars) {
+	for q := range p.sender {
+		for _, f := range p.sender[q].All() {
+			for _, e := range f.bag {
+				v.Derive(problem.Held(parley.ID(q), e.seq, e.body, problem.Missing(v.Called(parley.ID(q)), f.delivered, e.seq-1)))
+			}
+		}
+	}
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.showHeld(v)
+	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {

@@ -30,6 +30,17 @@ func Clean(grace parley.Tick) parley.Property {
 			}
 			return nil
 		},
+		Tainted: tainted(grace),
+	}
+}
+
+// tainted returns the contaminated deliveries.
+func tainted(grace parley.Tick) func(h *parley.History) []uint64 {
+	return func(h *parley.History) (out []uint64) {
+		for _, t := range Spread(h, grace) {
+			out = append(out, t.Order)
+		}
+		return out
 	}
 }
 
@@ -41,6 +52,7 @@ type Taint struct {
 	Payload  []byte
 	Origin   parley.ID
 	Missed   []byte
+	Order    uint64 // of the delivery
 }
 
 // cast is a broadcast.
@@ -94,7 +106,7 @@ func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
 		}
 		from, payload, ok := problem.Delivered(d)
 		if w, bad := sent[cast{from, string(payload)}]; ok && bad && d.At != from {
-			out = append(out, Taint{d.At, from, d.When, payload, w.Origin, w.Missed})
+			out = append(out, Taint{d.At, from, d.When, payload, w.Origin, w.Missed, d.Order})
 			if _, already := wrong[d.At]; !already {
 				wrong[d.At] = Taint{When: d.When, Origin: w.Origin, Missed: w.Missed}
 			}

@@ -128,8 +128,8 @@ func (c Config) properties() []string {
 
 // promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "before a view ends, each process that continues reports what it "+
+	return parley.Proved(views.Promises(c.Config, a, "before a view ends, each process that continues reports what it "+
 		"received, and links deliver everything that was sent before the report",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
-		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})
+		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement}), proofs)
 }

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"cmp"
+	"fmt"
 
 	"parley"
 )
@@ -167,6 +168,17 @@ func (p *Plan) solve(delta parley.Tick) {
 		// Two delays, each of which may be Least+2*Eps if the way back is short.
 		p.Theorem = max(p.Theorem, 2*p.Least+4*p.Eps+drift+2)
 	}
+}
+
+// formula says how Ever follows from the configuration.
+func (p *Plan) formula() string {
+	text := fmt.Sprintf("%d = delta + delta * slew / 10^6, with delta = %d and slew = %d", p.Ever, p.Delta, p.Slew)
+	period := p.Period + p.Window + 2*p.Delta + p.Late
+	if p.N > 3*p.M && p.Delta == theorem(p.N, p.N-3*p.M, p.Error, p.Rho, period) {
+		text += fmt.Sprintf("; delta = (2 * eps * (n-1)/n + 2 * rho * period) * n/(n-3m), with n = %d, m = %d, eps = %d, "+
+			"rho = %d / 10^6 and period = %d", p.N, p.M, p.Error, p.Rho, period)
+	}
+	return text
 }
 
 // mostPulls is the value of Pulls if no number suffices: if n <= 3m, or if delta is less than that of the

@@ -111,7 +111,7 @@ func New(c Config) parley.Protocol {
 		Explain:    explain,
 		Lies:       plan.lies,
 		Flags:      parley.Flags(c, Flags, New),
-		Clock:      &parley.ClockView{Apart: plan.Ever, Corner: cornerOf},
+		Clock:      &parley.ClockView{Apart: plan.Ever, Formula: plan.formula(), Corner: cornerOf},
 		Relies:     parley.ModelAssumptions{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
 	}
 	if plan.Resyncs == 0 {

@@ -131,7 +131,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			case p.Holds:
 				p.Because = because + "; " + p.Because
 			}
-			p.Property = property
+			p.Property, p.Proof = property, "" // the one in of is about vectors
 			return p
 		}
 		late := missed(a)

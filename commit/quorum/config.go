@@ -156,7 +156,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	if failed == "" && a.Processes.Suspected {
 		failed = "a process was suspected, so the others did not wait for its vote"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
 		parley.Promised(problem.Validity, "only a process that has received a yes from all processes "+
 			"proposes to commit", disk),
@@ -164,5 +164,5 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Stability, "there is one decision, which is logged", disk),
 		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
 		parley.Promised(problem.NonBlocking, "a majority is always reachable", alone),
-	}
+	}, proofs)
 }

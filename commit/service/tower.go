@@ -100,6 +100,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	names, answers := of[problem.Atomicity], of[problem.Termination]
 	names.Property, answers.Property = Names, Answers
+	names.Proof, answers.Proof = "", ""
 	if names.Holds {
 		names.Because = "a process votes no if it knows the name already, and logs each yes"
 	}

@@ -123,7 +123,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	if mistaken == "" && a.Faulty > 0 && a.Processes.Restarted {
 		gone = "if all processes have crashed at some time, the restarted processes wait for the others"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "no process commits while a process that is up is uncertain, "+
 			"and a process that does not answer has crashed (section 7.5)", mistaken),
 		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
@@ -132,7 +132,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and "+
 			"restarted processes ask it for the decision", gone),
 		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
-	}
+	}, proofs)
 }
 
 // mistakes returns why a running process may be taken for crashed, or a crashed one for running, or "" if

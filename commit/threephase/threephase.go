@@ -335,7 +335,28 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
+// show shows what a process that has voted yes waits for.
+func (p *process) show(v *parley.Vars) {
+	what := "the decision of " + v.Called(p.leader)
+	switch {
+	case p.state != problem.Uncertain:
+		return
+	case p.back:
+		what = "a process that knows the decision"
+	case p.leader == p.self && p.phase == voting:
+		what = "the votes of " + v.List(p.waiting)
+	case p.leader == p.self && p.phase == polling:
+		what = "the states of " + v.List(p.waiting)
+	case p.leader == p.self && p.phase == preparing:
+		what = "the acknowledgements of " + v.List(p.waiting)
+	}
+	v.Derive(problem.Waits(what))
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.show(v)
+	}
 	v.Durable(func() { parley.Num(v, "state", &p.state) })
 	v.Bool("precommitted", &p.ready)
 	v.Bool("voted", &p.voted)

@@ -130,7 +130,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Late || a.Processes.Paused:
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are sent, "+
 			"and a process that voted yes does not decide on its own (section 7.4)", disk),
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
@@ -139,5 +139,5 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Termination, "every crashed process restarts, asks for the decision, "+
 			"and gets it from a log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
-	}
+	}, proofs)
 }

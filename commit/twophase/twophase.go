@@ -350,7 +350,25 @@ func (p *process) replay(record string) bool {
 	return true
 }
 
+// show shows what a process that has voted yes waits for.
+func (p *process) show(v *parley.Vars) {
+	switch {
+	case p.self == coordinator && p.voted && p.state == problem.Initial:
+		missing := parley.Everyone(p.c.N).Minus(p.yes)
+		missing.Remove(p.self)
+		v.Derive(problem.Waits("the votes of " + v.List(missing)))
+	case p.state != problem.Uncertain:
+	case p.asking:
+		v.Derive(problem.Waits("a process that knows the decision of " + v.Called(coordinator)))
+	default:
+		v.Derive(problem.Waits("the decision of " + v.Called(coordinator)))
+	}
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.show(v)
+	}
 	v.Durable(func() {
 		parley.Num(v, "state", &p.state)
 		v.Bool("ended", &p.ended)

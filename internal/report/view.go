@@ -326,7 +326,7 @@ func (s subtree) Root() []parley.ID { return s.root }
 func (v *View) card() term.Card {
 	c := term.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
-		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
+		Counted: v.counted(), ValueBits: v.report.Cost.Bits, Shown: v.report.shown,
 	}
 	p := v.run.Protocol
 	if p.Cost != nil {
@@ -398,6 +398,20 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 	}
 	if p.Timing == parley.Synchronous {
 		r.Rounds = v.Rounds()
+	}
+	for _, one := range v.report.Judged {
+		if one.Property.Tainted == nil || one.Broken == nil {
+			continue
+		}
+		r.Tainted = make(map[uint64]bool)
+		for _, order := range one.Property.Tainted(v.report.history) {
+			r.Tainted[order] = true
+		}
+	}
+	for _, l := range v.run.Plan.Links {
+		if l.Loss == 1 {
+			r.Cuts = append(r.Cuts, draw.Cut{Since: l.Since, Until: l.Until})
+		}
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing

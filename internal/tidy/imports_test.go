@@ -127,7 +127,7 @@ cli/bench              free    : core cluster cluster/harness tools forms cli/ch
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
-internal/lab/traitor   free    : core faulty trace sim explore forms
+internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine

@@ -33,6 +33,9 @@ func (b *Board) Apply(command []byte) []byte {
 	return []byte("no such command")
 }
 
+// String returns the articles read so far, in order.
+func (b *Board) String() string { return strings.Join(b.read, ", ") }
+
 // Snapshot returns the state.
 func (b *Board) Snapshot() []byte { return []byte(strings.Join(b.read, " ")) }
 

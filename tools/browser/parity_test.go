@@ -195,7 +195,11 @@ func TestParity(t *testing.T) {
 				e.compare(t, question("seat", of, "of", name))
 			}
 			if l.Proof == traitor.Searched {
-				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600))
+				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600,
+					"split", l.Split))
+			}
+			if l.Proof == traitor.Sampled {
+				e.compare(t, question("sample", nil, "level", l.ID, "seconds", 600))
 			}
 		})
 	}
@@ -250,7 +254,7 @@ func TestParity(t *testing.T) {
 // questionsAbout returns questions of every kind about a run.
 func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	t.Helper()
-	all := []string{question("run", of), question("form", of), question("tables", of)}
+	all := []string{question("run", of), question("form", of), question("tables", of), question("waiting", of)}
 	run := ask[engine.RunAnswer](t, e, all[0])
 	for _, name := range run.Pictures {
 		all = append(all, question("picture", of, "name", name))

@@ -101,6 +101,9 @@ var looks = map[string]string{
 	"stage-hatch faulty": "fill:none;stroke:$fault;stroke-opacity:0.6",
 	"stage-stripe":       "fill:none;stroke:$value;stroke-opacity:0.35",
 	"stage-plate":        "fill:$fill",
+	"cut":                "stroke:$fault;stroke-width:1;stroke-dasharray:2 4",
+	"severed":            "fill:$fault;fill-opacity:0.45",
+	"parting":            "stroke:$fault;stroke-width:2.2",
 	"stage-plate faulty": "fill:$liar",
 
 	// Clocks.
@@ -119,6 +122,8 @@ var looks = map[string]string{
 	"cell":       "rx:4;fill:$fill;stroke:$ink;stroke-width:1.2",
 	"cell-other": "rx:4;fill:$card;stroke:$border;stroke-dasharray:3 2",
 	"join":       "stroke:$ink;stroke-width:1.4",
+	"inversion":  "r:4;fill:$card;stroke:$fault;stroke-width:1.8",
+	"taint":      "fill:none;stroke:$fault;stroke-opacity:0.75",
 
 	// Trees.
 	"edge":        "fill:none;stroke:$ink;stroke-width:1.4;stroke-opacity:0.9",

@@ -62,15 +62,24 @@ func TestLevels(t *testing.T) {
 						named++
 					}
 				}
-				if named != 1 || safe == 0 {
+				if l.Can && (named != 1 || safe == 0) || !l.Can && safe < len(d.Choices) {
 					t.Errorf("dial %s: %d choices are the run that wins, %d break nothing", d.Name, named, safe)
+				}
+			}
+			if (l.Proof == traitor.Sampled) != (l.Seeds > 0) {
+				t.Errorf("%d seeds", l.Seeds)
+			}
+			if l.Proof == traitor.Sampled {
+				got := answers[traitor.Sampling](t, e, map[string]any{"ask": "sample", "level": l.ID, "seconds": 120})
+				if l.Can || got.Outcome != traitor.NotFound || got.Runs != l.Seeds {
+					t.Errorf("%+v", got)
 				}
 			}
 			if l.Proof != traitor.Searched {
 				return
 			}
 			found := answers[traitor.Verdict](t, e, map[string]any{
-				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 60,
+				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 120, "split": l.Split,
 			})
 			switch {
 			case !l.Can && (found.Outcome != "exhausted" || found.States == 0):

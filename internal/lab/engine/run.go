@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"parley"
 	"parley/internal/draw"
@@ -33,13 +34,22 @@ type made struct {
 	view     *report.View
 	style    reading.Style
 	events   []trace.Event
+	waits    func() []reading.WaitSpan
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
 	m.report = report.New(r, log, facts)
+	m.waits = sync.OnceValue(func() []reading.WaitSpan { return report.Waits(r, log, facts, m.view.Style().Faulty) })
 	m.view, err = m.viewOf("")
 	return m, err
+}
+
+// drawing returns what there is to draw.
+func (m *made) drawing(v *report.View) *draw.Run {
+	d := v.Drawing(m.events)
+	d.Waits = m.waits()
+	return d
 }
 
 // words describes events of the run.
@@ -174,7 +184,7 @@ func (m *made) times() []TimeSpan {
 }
 
 // pictures returns the names of the pictures, each once.
-func (m *made) pictures() []string { return slices.Compact(m.view.Drawing(m.events).Pictures()) }
+func (m *made) pictures() []string { return slices.Compact(m.drawing(m.view).Pictures()) }
 
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
@@ -186,13 +196,13 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.view.Drawing(m.events)
+	d := m.drawing(m.view)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = v.Drawing(m.events)
+		d = m.drawing(v)
 	}
 	if !slices.Contains(d.Pictures(), q.Name) {
 		return PictureAnswer{}, nil

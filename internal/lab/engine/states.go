@@ -41,6 +41,7 @@ type again struct {
 func (a *again) replay() sim.Replay {
 	return sim.Replay{
 		Protocol: a.Protocol, Faulty: a.Liars(), Signer: a.Signer(), Clocks: a.Plan.Clocks, Stepped: a.facts.Stepped,
+		Naming: a.Names.Full,
 	}
 }
 
@@ -76,7 +77,7 @@ func (a *again) simulated(at uint64) (before, after [][]parley.Variable) {
 		now := make([][]parley.Variable, a.Protocol.N)
 		for id := range parley.ID(a.Protocol.N) {
 			if !a.Liars().Has(id) {
-				now[id] = parley.Show(s.Machine(id), s.Clock(id))
+				now[id] = parley.ShowNamed(s.Machine(id), s.Clock(id), a.Names.Full)
 			}
 		}
 		if log.Len() >= at {
@@ -100,7 +101,7 @@ func (a *again) watch(seen func(event uint64, of parley.ID, v []parley.Variable)
 		v     []parley.Variable
 	}
 	var steps []step
-	err := a.replay().Watch(a.events, func(began *trace.Event, v []parley.Variable) {
+	err := a.replay().Watch(a.events, func(began trace.Event, v []parley.Variable) {
 		steps = append(steps, step{began.ID, began.At, v})
 	})
 	switch {
@@ -115,7 +116,7 @@ func (a *again) watch(seen func(event uint64, of parley.ID, v []parley.Variable)
 		opt.Between = func(s *sim.Sim) {
 			for _, e := range log.Events[last:] {
 				if !sim.IsEffect(e.Op) && !a.Liars().Has(e.At) {
-					steps = append(steps, step{e.ID, e.At, parley.Show(s.Machine(e.At), s.Clock(e.At))})
+					steps = append(steps, step{e.ID, e.At, parley.ShowNamed(s.Machine(e.At), s.Clock(e.At), a.Names.Full)})
 				}
 			}
 			last = len(log.Events)

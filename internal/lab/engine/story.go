@@ -188,6 +188,11 @@ func distinct(refs []string, except string) []string {
 // again returns the run, to be made once more.
 func (m *made) again() *again { return &again{m.Run, m.facts, m.events, m.recorded} }
 
+// kinds are the kinds of variables that the answer to "waiting" has.
+var kinds = map[parley.VariableKind]string{
+	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica", parley.WaitingProcess: "waits",
+}
+
 // state answers for the step in which the given number of events is reached.
 func (m *made) state(q struct {
 	aboutRun
@@ -213,7 +218,9 @@ func (m *made) state(q struct {
 		if !s.Faulty && !s.Down {
 			for _, v := range after[id] {
 				changed := !slices.Contains(before[id], v)
-				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				if kinds[v.Kind] == "" {
+					s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				}
 			}
 		}
 		all = append(all, s)

@@ -89,6 +89,13 @@ export function timeAt(event) {
   return times[low]?.time ?? 0;
 }
 
+/** The last event that has happened at a time. */
+export function eventAt(time) {
+  const times = run.value.answer?.times ?? [];
+  const next = times.findIndex(span => span.time > time);
+  return next < 0 ? events.value : times[next].first - 1;
+}
+
 /** Moves the cursor, within the run. */
 export function moveTo(event) {
   cursor.value = Math.max(0, Math.min(events.value, Math.trunc(event)));

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/internal/form"
 	"parley/internal/lists"
@@ -23,7 +24,7 @@ import (
 type Verdict struct {
 	Outcome     string `json:"outcome"`            // exhausted, found, budget hit or interrupted
 	States      uint64 `json:"states"`             // visited
-	Adversaries uint64 `json:"adversaries"`        // complete runs, each with other lies; 0: not counted
+	Adversaries uint64 `json:"adversaries,string"` // complete runs, each with other lies; 0: not counted
 	Property    string `json:"property,omitempty"` // that breaks
 	Why         string `json:"why,omitempty"`
 	Flag        string `json:"flag,omitempty"` // the flag faulty with the behaviors that break it
@@ -38,6 +39,7 @@ type Question struct {
 	From     int      `json:"from"`     // the first round in which they do: before it they send what the run says
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
+	Split    bool     `json:"split,omitempty"` // try the lies of the last round separately for each receiver
 }
 
 // Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
@@ -89,6 +91,9 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	if q.Property != "" {
 		o.Only = []string{q.Property}
 	}
+	if q.Split {
+		return searchSplit(ctx, m, o)
+	}
 	report, err := explore.Search(ctx, o)
 	if err != nil {
 		return Verdict{}, err
@@ -121,18 +126,34 @@ func freeFrom(round int, kept faulty.Behavior, choose chooser) faulty.Behavior {
 	return free
 }
 
+// searchSplit makes a search whose last round is split.
+func searchSplit(ctx context.Context, m form.Run, o explore.Options) (Verdict, error) {
+	report, err := split.Search(ctx, o)
+	if err != nil {
+		return Verdict{}, err
+	}
+	a := Verdict{Outcome: report.Outcome.String(), States: report.Stages, Adversaries: report.Runs}
+	if len(report.Findings) > 0 {
+		found := report.Findings[0]
+		a.Property, a.Why, a.Flag = found.Property, found.Why, movesOf(m, found.Liars, 0, nil)
+	}
+	return a, nil
+}
+
 // draws reports whether a behavior draws what it does at random.
 func draws(how faulty.Behavior) bool {
 	return slices.Contains([]string{faulty.Random.Name, faulty.SendOmission.Name, faulty.ReceiveOmission.Name}, how.Name)
 }
 
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
-// more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a
-// process is asked does not depend on the speed of messages.
+// more, with the same answers to their choices, and notes where each was given. If found is nil, the behaviors of the
+// root give the answers. In a protocol with rounds what a process is asked does not depend on the speed of messages.
 func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string {
 	var answers []int
-	for _, step := range found.Steps {
-		answers = append(answers, step.Choices...)
+	if found != nil {
+		for _, step := range found.Steps {
+			answers = append(answers, step.Choices...)
+		}
 	}
 	made := make(map[parley.ID][]faulty.Move)
 	opt := m.Options()
@@ -141,8 +162,12 @@ func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string
 		if how.Name != faulty.Any.Name {
 			continue
 		}
-		as := freeFrom(from, m.Faulty[id], func(_ *parley.Step, _ *parley.Turn, _, n int) (answer int) {
-			if len(answers) > 0 {
+		given := how.Choose
+		as := freeFrom(from, m.Faulty[id], func(s *parley.Step, t *parley.Turn, k, n int) (answer int) {
+			switch {
+			case found == nil:
+				answer = given(s, t, k, n)
+			case len(answers) > 0:
 				answer, answers = min(answers[0], n-1), answers[1:]
 			}
 			return answer

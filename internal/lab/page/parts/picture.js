@@ -10,7 +10,7 @@ import {timeline} from "./timeline.js";
 
 const titles = {
   rounds: "Messages, round by round", spacetime: "Messages in time", stages: "What each process knows of the outcome",
-  clocks: "Clocks", order: "Order of deliveries", tree: "Information tree",
+  clocks: "Clocks", order: "Order of deliveries", waiting: "What each process waits for", tree: "Information tree",
 };
 
 /**

@@ -79,7 +79,8 @@ function Node({reference, parts}) {
     ${ballots.length > 0 && html`
       <div class="ballots parley-scene" role="group" aria-label="Ballots">
         ${sorted.map(b => html`<button class=${classes({ballot: true, [ink(b.value)]: true, faulty: b.faulty})}
-          title=${`${b.path}: ${b.by} votes ${b.value || "nothing"}${b.faulty ? "; it is faulty" : ""}${b.own ? ", as it received it itself" : ""}`}
+          title=${`${b.path}: ${b.by} votes ${b.value || "nothing"}` +
+            (b.faulty ? "; it is faulty" : b.own ? ", as it received it itself" : "")}
           onClick=${() => select(b.ref)}><b>${b.value || "–"}</b><span>${b.by}${b.faulty && " ✗"}</span></button>`)}
         <span class="majority" aria-hidden="true"></span></div>
       <p class="legend">The line is the middle: a value wins with more than half of the ${number(ballots.length)} ballots.</p>`}

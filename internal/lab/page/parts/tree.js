@@ -106,8 +106,10 @@ export function Tree() {
 
   const tools = html`
     <div class="segments" role="group" aria-label="Whose tree">${answer.owners.map(name => html`
-      <button aria-pressed=${name === of} onClick=${() => { owner.value = name === answer.owner ? "" : name; if (name === other) beside.value = ""; }}>
-        ${name}</button>`)}</div>
+      <button aria-pressed=${name === of} onClick=${() => {
+        owner.value = name === answer.owner ? "" : name;
+        if (name === other) beside.value = "";
+      }}>${name}</button>`)}</div>
     <label class="beside">beside <select value=${other} onChange=${e => { beside.value = e.target.value; }}>
       <option value="">none</option>${answer.owners.filter(name => name !== of).map(name => html`
         <option selected=${name === other}>${name}</option>`)}</select></label>
