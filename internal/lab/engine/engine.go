@@ -30,6 +30,7 @@ type Engine struct {
 	scenarios fs.FS
 	version   string
 	runs      runs
+	kept      kept
 }
 
 // New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
