@@ -52,8 +52,11 @@ func Command(a *console.App) *cobra.Command {
 			"fewer states, and no faults except lies. With --step split, a step is also one round, and in " +
 			"the last round explore treats each receiver separately. The system then has far fewer " +
 			"states.\n\n" +
+			"With --open, explore also opens the lab, and ends after Ctrl-C. The lab shows the run that " +
+			"was found, or the form of the search if nothing was found.\n\n" +
 			goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
+			"  parley explore twophase -n 3 --crashes 1 --property non-blocking --beyond-bound --open\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
 			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",
 		Args: cobra.ArbitraryArgs,

@@ -35,6 +35,9 @@ func Command(a *console.App) *cobra.Command {
 			"By default the simulator makes the run: the same flags always make the same run. With --host " +
 			"cluster, real processes on this computer make the run, connected by mutual TLS. A crash then " +
 			"kills a process, and each faulty process lies on its links.\n\n" +
+			"With --open, run also shows the run in the lab, and ends after Ctrl-C. The browser opens a link " +
+			"to exactly this run; \"Copy link\" of the page copies it. \"parley lab --help\" says who reaches " +
+			"the page. The exit status does not change.\n\n" +
 			"With --scenario the flags come from a YAML file. Flags of the command line take " +
 			"precedence.\n\n" +
 			"With --replay, run reads a trace, and gives its correct processes the same inputs again. The " +
@@ -43,6 +46,7 @@ func Command(a *console.App) *cobra.Command {
 			"Learn more: docs/scenarios/README.md",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
+			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --open\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
 		// The protocol that the file names determines which flags exist.
 		DisableFlagParsing: true,

@@ -43,7 +43,8 @@ func Command(a *console.App) *cobra.Command {
 		Long: "Show prints the trace of a run as \"parley run\" prints the run. If nodes of a cluster wrote " +
 			"the traces, show merges the traces and shows one machine: one instance of a protocol. If that " +
 			"machine is a stream of agreements, show prints one slot: one agreement of the stream. A TRACE " +
-			"is a file, or a folder with .jsonl files. The exit status is 0 if no promise broke, 1 if one " +
+			"is a file, or a folder with .jsonl files. With --open, show also opens the trace of a run in the " +
+			"lab, and ends after Ctrl-C. The exit status is 0 if no promise broke, 1 if one " +
 			"broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
