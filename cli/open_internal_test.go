@@ -94,7 +94,7 @@ func (o *opened) ask(question string) string {
 	return string(answer)
 }
 
-// "parley run --open" opens the link of the run that it printed. The exit status is that of the run.
+// "parley run --open" opens the link of the run that it printed. The exit status stays the same.
 func TestOpenRun(t *testing.T) {
 	o := open(t, "run eig -n 4 -m 1 --faulty 3=twofaced --values 0 --seed 9 --show verdict --open")
 	to, err := link.Read(o.fragment())

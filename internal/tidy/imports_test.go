@@ -37,6 +37,7 @@ services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/
 drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
+labs      = internal/lab/traitor internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -123,10 +124,10 @@ cli/local              free    : core faulty cluster/cert cluster/nodefile clust
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/link      free    :
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/link      free    :
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show cli/lab
