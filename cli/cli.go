@@ -52,7 +52,8 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
 	args = bench.LongFlags(args)
-	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args)}
+	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args),
+		Version: version()}
 	if err := clashes(a); err != nil {
 		a.Complain(console.Usage, err)
 		return console.Usage

@@ -19,6 +19,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -38,7 +39,7 @@ var usual = "127.0.0.1:7411"
 
 // Command is "parley lab". The page shows the version of the program.
 func Command(a *console.App, version string) *cobra.Command {
-	l := lab{App: a, version: version}
+	l := lab{App: a}
 	var hidden bool
 	cmd := &cobra.Command{
 		Use:   "lab",
@@ -58,7 +59,14 @@ func Command(a *console.App, version string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l.fixed = cmd.Flags().Changed("listen")
 			l.open = !hidden
-			return l.run(cmd.Context())
+			at, err := l.place()
+			if err != nil {
+				return err
+			}
+			return l.run(cmd.Context(), at, engine.New(a.Protocols, scenarios.Files, version), func(address string) error {
+				_, err := fmt.Fprintf(a.Out, "The lab is at %s\nCtrl-C ends it.\n", address)
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&l.listen, "listen", usual,
@@ -72,27 +80,23 @@ func Command(a *console.App, version string) *cobra.Command {
 // lab is the command.
 type lab struct {
 	*console.App
-	version          string
 	listen           string
 	fixed            bool // the address was given
 	certificate, key string
 	open             bool
+	quiet            bool   // says nothing if the usual address is in use
+	link             string // the fragment that the browser opens; empty for the gallery
 }
 
-// run serves the page until the context or the user ends it.
-func (l *lab) run(ctx context.Context) error {
+// run serves the page until the context or the user ends it. say tells the user its address.
+func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say func(address string) error) error {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
-	at, err := l.place()
-	if err != nil {
-		return err
-	}
 	in, err := l.begin(ctx, at)
 	if err != nil {
 		return err
 	}
 	hosts, token := at.hosts(in.Addr()), server.NewToken()
-	answers := engine.New(l.Protocols, scenarios.Files, l.version)
 	s := &http.Server{
 		Handler: server.New(server.Options{
 			Answer: answers.Answer, Page: page.Files, Token: token, Hosts: hosts,
@@ -116,7 +120,10 @@ func (l *lab) run(ctx context.Context) error {
 			ended = s.Serve(in)
 		}
 	})
-	err = l.show(ctx, at.scheme()+"://"+hosts[0]+"/#token="+token)
+	address := at.scheme() + "://" + hosts[0] + "/#token=" + token + strings.TrimPrefix(l.link, "#")
+	if err = say(address); err == nil {
+		err = l.show(ctx, address)
+	}
 	failed := s.Close()
 	work.Wait()
 	if err == nil && !errors.Is(ended, http.ErrServerClosed) {
@@ -138,7 +145,7 @@ func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
 		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,
 			cause(err))
 	}
-	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil {
+	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil && !l.quiet {
 		fmt.Fprintf(l.Err, "parley lab: %s is in use, by another lab perhaps: this one takes a free port\n", at.address)
 	}
 	return in, err
@@ -152,11 +159,8 @@ func cause(err error) error {
 	return err
 }
 
-// show prints the address, opens it in a browser, and waits for the end of the context.
+// show opens an address in a browser, and waits for the end of the context.
 func (l *lab) show(ctx context.Context, address string) error {
-	if _, err := fmt.Fprintf(l.Out, "The lab is at %s\nCtrl-C ends it.\n", address); err != nil {
-		return err
-	}
 	if l.open && display() {
 		forget, err := browse(address)
 		if err != nil {

@@ -123,7 +123,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if slices.Contains(given, "seed") {
 		return parley.FlagErrorf("seed", "a sweep runs many seeds: use --seeds, as in --seeds 1..1000")
 	}
-	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
+	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace", "open"} {
 		if slices.Contains(given, one) {
 			return parley.FlagErrorf(one, "a sweep shows no single run: use it with the run command that the sweep prints")
 		}

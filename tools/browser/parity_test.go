@@ -163,7 +163,7 @@ var node = regexp.MustCompile(`data-ref="(P\d+/[^"]+)"`)
 // The engine in the browser answers every question about every scenario with the same bytes as the native one.
 func TestParity(t *testing.T) {
 	e := newEngines(t)
-	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`)
+	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`, `{"ask":"guide"}`)
 	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
 		e.compare(t, question("cost", nil, "m", 2, "most", 12, "quantity", quantity))
 	}

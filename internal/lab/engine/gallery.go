@@ -20,6 +20,7 @@ type Lesson struct {
 	Number   string `json:"number"` // as in Card.Lesson
 	Title    string `json:"title"`
 	Question string `json:"question"` // that it answers
+	file     string
 }
 
 // ProtocolSummary is a protocol in a list.
@@ -80,7 +81,9 @@ func lessons() []Lesson {
 			continue
 		}
 		number, title, _ := strings.Cut(linked(cells[1]), " ")
-		all = append(all, Lesson{number, title, strings.TrimSpace(cells[2])})
+		_, file, _ := strings.Cut(cells[1], "](")
+		file, _, _ = strings.Cut(file, ")")
+		all = append(all, Lesson{number, title, strings.TrimSpace(cells[2]), file})
 	}
 	return all
 }

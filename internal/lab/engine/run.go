@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ type made struct {
 	facts    trace.Facts
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
+	file     string                      // of the trace, if that is known
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
@@ -120,7 +122,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
 	if m.recorded {
-		return input.Program + " trace show " + input.Quote(m.Protocol.Name+".jsonl")
+		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
 	return input.Command("", m.Args, 1<<16)
 }

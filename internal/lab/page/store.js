@@ -3,7 +3,7 @@
 
 import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
-import {debounced} from "./lib.js";
+import {capital, debounced} from "./lib.js";
 import {read, write} from "./link.js";
 import {traceText} from "./traces.js";
 
@@ -117,9 +117,9 @@ export function goTo(event) {
 /** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
-  if (t) return {trace: traceText(t)};
+  if (t) return traceText(t) ? {trace: traceText(t)} : {kept: t};
   const text = y ?? card(g)?.text;
-  if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
+  if (text === undefined) throw new Error(`there is no scenario "${g}" in the gallery`);
   return {scenario: text, flags};
 }
 
@@ -133,16 +133,16 @@ let asking = new AbortController();
 export async function open(next, {at = null, sel = "", of = "", by = "", hash = ""} = {}) {
   asking.abort();
   let setting;
+  const nothing = err => batch(() => {
+    place.value = null;
+    run.value = {};
+    view.value = "gallery";
+    notice.value = capital(err.message) + ".";
+  });
   try {
     setting = settingOf(next);
   } catch (err) {
-    batch(() => {
-      place.value = null;
-      run.value = {};
-      view.value = "gallery";
-      notice.value = err.message;
-    });
-    return;
+    return nothing(err);
   }
   const mine = asking = new AbortController();
   place.value = next;
@@ -162,7 +162,9 @@ export async function open(next, {at = null, sel = "", of = "", by = "", hash = 
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
-    if (!mine.signal.aborted) run.value = {error};
+    if (mine.signal.aborted) return;
+    if (error.flag === "kept") nothing(error);
+    else run.value = {error};
   }
 }
 
