@@ -109,7 +109,9 @@ func (h *Health) State() string {
 type healthReport []*Health
 
 // Judge derives the health of nodes from their answers, or from the errors that take their place.
-func Judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) []*Health { return judge(nodes, answers, errs) }
+func Judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) []*Health {
+	return judge(nodes, answers, errs)
+}
 
 // judge derives the health of nodes from their answers.
 func judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) (all healthReport) {

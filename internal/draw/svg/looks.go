@@ -88,6 +88,12 @@ var looks = map[string]string{
 	"restart":     "r:3;fill:$text",
 	"befalls":     "r:3;fill:$faint",
 
+	// Clusters that run.
+	"ended":   "stroke:$fault;stroke-width:2.2;fill:none",
+	"again":   "stroke:$text;stroke-width:1.6;fill:none",
+	"severed": "stroke:$fault;stroke-width:1.8",
+	"mended":  "stroke:$border;stroke-width:1.2",
+
 	"plate": "fill:$card;fill-opacity:0.88", // behind a text, over the arrows
 
 	// Time from left to right.
