@@ -100,6 +100,7 @@ internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
+internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -131,7 +132,8 @@ internal/lab/traitor   free    : core faulty trace sim explore forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-cli/lab                free    : core docs/scenarios internal/lab/* cli/console
+internal/lab/live      free    : core lockstep trace cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+cli/lab                free    : core docs/scenarios internal/lab/* cli/client cli/console
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*

@@ -82,7 +82,7 @@ type Lab struct {
 
 	mu      sync.Mutex
 	closed  bool
-	cluster *system      // nil: none
+	cluster *system       // nil: none
 	news    chan struct{} // closed when the state changes, and then replaced
 	reading *reader       // of the cluster; nil: nobody watches
 	readers int

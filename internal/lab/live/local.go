@@ -53,7 +53,7 @@ func Make(ctx context.Context, n int, level string) (made *Made, err error) {
 	for ends, r := range m.relays { // order: each by itself
 		r.serve(m.nodes[ends[1]].Address)
 	}
-	calls := client.Flags{Dir: m.dir, As: "admin", Timeout: patience}
+	calls := client.Flags{Dir: m.dir, As: "admin", Timeout: Patience}
 	if m.clients, err = calls.Open(); err != nil {
 		return nil, err
 	}

@@ -40,11 +40,13 @@ type found struct {
 	partly  error         // why there are no new events
 }
 
+// Patience is the time limit for the answers of a node.
+const Patience = 900 * time.Millisecond
+
 const (
-	often    = time.Second            // between two rounds
-	patience = 900 * time.Millisecond // for the answers of a node
-	window   = 20 * time.Second       // the age of the oldest events
-	mostRead = 4000                   // events of a node
+	often    = time.Second      // between two rounds
+	window   = 20 * time.Second // the age of the oldest events
+	mostRead = 4000             // events of a node
 	// mostBytes is the maximum size of the events of a node.
 	mostBytes = 4 << 20
 )
@@ -81,7 +83,7 @@ func (r *reader) run(ctx context.Context) {
 
 // round asks all nodes that can answer, at the same time.
 func (r *reader) round(ctx context.Context) {
-	ctx, end := context.WithTimeout(ctx, patience)
+	ctx, end := context.WithTimeout(ctx, Patience)
 	defer end()
 	var calls sync.WaitGroup
 	for i, n := range r.c.nodes {
@@ -199,7 +201,9 @@ func (r *reader) machines() (all []string) {
 
 // streamName returns the name of the machine of a stream of agreements on the values of one node, or "".
 func streamName(of *parleyv1.StatusResponse, s *parleyv1.StreamStatus) string {
-	source := slices.IndexFunc(of.GetMembers(), func(m *parleyv1.MemberStatus) bool { return m.GetName() == s.GetSource() })
+	source := slices.IndexFunc(of.GetMembers(), func(m *parleyv1.MemberStatus) bool {
+		return m.GetName() == s.GetSource()
+	})
 	if source < 0 {
 		return ""
 	}

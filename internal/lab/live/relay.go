@@ -10,7 +10,7 @@ import (
 )
 
 // relay carries the connections from one node to another one, and can be cut like a cable. A cut relay carries
-// nothing, and the nodes are not told: a connection stays open, and its data wait until the relay is mended.
+// nothing, and the nodes do not learn it: a connection stays open, and its data wait until the relay is mended.
 type relay struct {
 	listener net.Listener
 	to       string // the address of the other node, once it is known

@@ -10,7 +10,7 @@ import (
 
 	"parley/cli/client"
 	"parley/cluster/api/parleyv1"
-	"parley/internal/draw"
+	draw "parley/internal/draw/live"
 	"parley/internal/draw/prose"
 )
 

@@ -130,7 +130,7 @@ func (c *system) note(format string, args ...any) {
 		next = c.lines[len(c.lines)-1].Number + 1
 	}
 	at := time.Since(c.began).Round(time.Second)
-	c.lines = append(c.lines, Line{next, fmt.Sprintf("%d:%02d", int(at.Minutes()), int(at.Seconds())%60), fmt.Sprintf(format, args...)})
+	c.lines = append(c.lines, Line{next, duration(at), fmt.Sprintf(format, args...)})
 	c.lines = c.lines[max(len(c.lines)-mostLines, 0):]
 }
 
@@ -321,7 +321,8 @@ func (c *system) agree(ctx context.Context, n *node, text string) (said string, 
 	if d.Value == nil {
 		return fmt.Sprintf("all correct nodes decide that %s sent nothing, in slot %d", n.Name, d.GetSlot()), nil
 	}
-	return fmt.Sprintf("all correct nodes decide %q, in slot %d of %s", parley.Printable(d.GetValue()), d.GetSlot(), n.Name), nil
+	return fmt.Sprintf("all correct nodes decide %q, in slot %d of %s", parley.Printable(d.GetValue()), d.GetSlot(),
+		n.Name), nil
 }
 
 // pace is the time between two texts of the automatic traffic.

@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/cluster"
-	"parley/internal/draw"
+	draw "parley/internal/draw/live"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/svg"
 	"parley/internal/lists"
@@ -18,7 +18,7 @@ import (
 
 // scenery is what a picture shows.
 type scenery struct {
-	names []string
+	names []string        // by node
 	tails [][]trace.Trace // by node
 	marks [][]mark        // by node
 	lanes []draw.Lane     // by node
@@ -29,7 +29,7 @@ type scenery struct {
 
 // picture draws the last seconds.
 func (s *scenery) picture(width int) string {
-	d := draw.Live{
+	d := draw.Picture{
 		Style: reading.Style{Name: s.name}, Lanes: s.lanes, Until: s.tick(s.until), Width: width,
 		Protocol: parley.Protocol{N: len(s.names)},
 	}
@@ -99,7 +99,7 @@ func protocolOf(h trace.Header) parley.Protocol {
 	return parley.Protocol{N: h.N}
 }
 
-// together returns the events of the nodes with what happened to their processes, in order and numbered anew.
+// together returns the events of the nodes with what happened to their processes, in order and with new numbers.
 func (s *scenery) together(events []trace.Event) []trace.Event {
 	events = slices.DeleteFunc(slices.Clone(events), s.omitted)
 	for id, marks := range s.marks {
@@ -116,7 +116,7 @@ func (s *scenery) together(events []trace.Event) []trace.Event {
 		}
 		e.ID, e.Cause = uint64(i+1), numbers[e.Cause]
 		switch {
-		case e.Msg.Kind == lockstep.Frame: // the words of one agreement are those of all
+		case e.Msg.Kind == lockstep.Frame: // see cluster.SlotProtocol
 			e.Msg.Value = 0
 		case e.Msg.Kind == parley.Carried && (e.Op == trace.Request || e.Op == trace.Deliver):
 			if texts := cluster.Payloads(e.Msg.Body); len(texts) > 0 {
@@ -141,7 +141,7 @@ func (s *scenery) omitted(e trace.Event) bool {
 	return false
 }
 
-// reach returns the time up to which all nodes that answered have told their events, or other if none did.
+// reach returns the time up to which the events of all nodes that answered are known, or other if none did.
 func reach(all []found, other time.Time) time.Time {
 	ends := lists.Of(slices.DeleteFunc(slices.Clone(all), func(f found) bool {
 		return !f.asked || f.err != nil || f.partly != nil || len(f.tail) == 0
