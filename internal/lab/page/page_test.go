@@ -157,7 +157,7 @@ func TestVendor(t *testing.T) {
 const (
 	moduleLines   = 400
 	moduleColumns = 140
-	scriptBytes   = 78_000 // compressed, each file by itself, without the vendored ones
+	scriptBytes   = 84_000 // compressed, each file by itself, without the vendored ones
 	styleBytes    = 12_000 // compressed
 )
 
