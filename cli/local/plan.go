@@ -28,8 +28,8 @@ type Plan struct {
 	Traces   bool          // the nodes write traces
 	Round    time.Duration // 0: the default
 	Durable  bool          // deliveries are synced to disk before they are acknowledged
-	// Level is the level of the only group, which has the name of its level. If it is empty, there is a group named
-	// total, and a group named byzantine if n allows one.
+	// Level is the level of the only group, which has the name of its level; there are no tables. If it is empty, there
+	// is a group named total, a group named byzantine if n allows one, and two tables.
 	Level string
 	// Via returns the address by which a node reaches another one. If it is nil, each node is reached at its own
 	// address.
@@ -161,7 +161,9 @@ func (p *Plan) config(i int, addresses []string, members string) string {
 	for _, level := range levels {
 		text += fmt.Sprintf("  - name: %s\n    level: %[1]s\n", level)
 	}
-	text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	if p.Level == "" {
+		text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	}
 	if how, lies := p.Traitors[strconv.Itoa(i+1)]; lies {
 		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
 	}

@@ -47,6 +47,7 @@ const (
 	head               = 92 // width of the names
 	pitch              = 60 // from one lane to the next
 	top                = 34 // of the first lane
+	apart              = 14 // minimum pixels between two messages that do not arrive, on the same link
 	edge               = 10 // margin
 	grace              = second / 2
 )
@@ -302,6 +303,7 @@ func (l *layout) messages(s *sketch) {
 		a.Tip = fmt.Sprintf("%s to %s: %s", l.Called(m.Peer), l.Called(m.At), m.Says)
 	}
 	words := reading.Words{Style: l.Style, Protocol: l.Protocol}
+	drawn := make(map[[2]parley.ID]int) // the last such message from one to the other
 	for _, e := range l.Events {
 		if e.Op != trace.Send || l.at(e.Time) < l.left {
 			continue
@@ -316,6 +318,10 @@ func (l *layout) messages(s *sketch) {
 			}
 			y1, y2 := l.ends(e.At, to)
 			x, first := l.at(e.Time), len(s.marks)
+			if last, is := drawn[[2]parley.ID{e.At, to}]; is && x-last < apart {
+				continue // it is sent again and again
+			}
+			drawn[[2]parley.ID{e.At, to}] = x
 			s.stopped(x, y1, min(x+12, l.right), y1+(y2-y1)*2/3)
 			env := parley.Env{From: e.At, To: to, Path: e.Path, Epoch: e.Epoch}
 			s.tip(first, fmt.Sprintf("%s to %s: %s; it does not arrive: %s", l.Called(e.At), l.Called(to),

@@ -84,9 +84,8 @@ type Lab struct {
 	closed  bool
 	cluster *system       // nil: none
 	news    chan struct{} // closed when the state changes, and then replaced
-	reading *reader       // of the cluster; nil: nobody watches
-	readers int
-	failure string // why the last cluster ended; empty: on request
+	readers int           // pages that watch
+	failure string        // why the last cluster could not be removed
 }
 
 // New returns a view without a cluster, or of the other cluster.
@@ -124,16 +123,20 @@ func (l *Lab) stop() error {
 	l.mu.Lock()
 	c := l.cluster
 	l.cluster = nil
-	r := l.reading
-	l.reading = nil
-	l.mu.Unlock()
-	if r != nil {
-		r.end()
+	if c != nil {
+		c.reader.end()
 	}
+	l.mu.Unlock()
 	if c == nil {
 		return nil
 	}
 	err := c.close()
+	l.mu.Lock()
+	l.failure = ""
+	if err != nil {
+		l.failure = err.Error()
+	}
+	l.mu.Unlock()
 	l.tell()
 	return err
 }
@@ -260,9 +263,9 @@ func (l *Lab) start(ctx context.Context, running *system, q request) error {
 		}
 	}
 	l.mu.Lock()
-	l.cluster = c
+	l.cluster, l.failure = c, ""
 	if l.readers > 0 {
-		l.reading = newReader(c, l.tell)
+		c.reader.begin()
 	}
 	l.mu.Unlock()
 	return nil

@@ -19,15 +19,13 @@ import (
 
 // reader asks the nodes of a cluster once a second, as long as somebody watches.
 type reader struct {
-	c     *system
-	tell  func()
-	stop  context.CancelFunc
-	ended sync.WaitGroup
+	c    *system
+	stop context.CancelFunc // nil: it does not read now
+	work sync.WaitGroup
 
 	mu      sync.Mutex
-	machine string    // whose events are read; empty until it is known
-	found   []found   // by node
-	now     time.Time // when the nodes were asked last
+	machine string  // whose events are read; empty until it is known
+	found   []found // by node
 }
 
 // found is what was read last of a node.
@@ -51,20 +49,27 @@ const (
 	mostBytes = 4 << 20
 )
 
-func newReader(c *system, tell func()) *reader {
-	ctx, stop := context.WithCancel(context.Background())
-	r := &reader{c: c, tell: tell, stop: stop, found: make([]found, len(c.nodes))}
+func newReader(c *system) *reader {
+	r := &reader{c: c, found: make([]found, len(c.nodes))}
 	if c.level != "" {
 		r.machine = "group/" + c.level
 	}
-	r.ended.Go(func() { r.run(ctx) })
 	return r
 }
 
-// end ends the reading, and waits until no call is in flight.
+// begin begins to read, and end ends that. Lab calls them in turn, with its lock. What was read remains: a node that
+// has died since is not read again.
+func (r *reader) begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	r.work.Go(func() { r.run(ctx) })
+}
+
 func (r *reader) end() {
-	r.stop()
-	r.ended.Wait()
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
+	}
 }
 
 func (r *reader) run(ctx context.Context) {
@@ -72,7 +77,10 @@ func (r *reader) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		r.round(ctx)
-		r.tell()
+		if ctx.Err() != nil {
+			return
+		}
+		r.c.tell()
 		select {
 		case <-ctx.Done():
 			return
@@ -101,7 +109,6 @@ func (r *reader) round(ctx context.Context) {
 	calls.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = time.Now()
 	if r.machine == "" {
 		for _, f := range r.found {
 			if groups := f.status.GetGroups(); len(groups) > 0 {
@@ -131,7 +138,11 @@ func (r *reader) ask(ctx context.Context, i int, n client.Node) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	got.asked, got.tail = true, joined(r.found[i].tail, tail, machine)
+	old := &r.found[i]
+	got.asked, got.tail = true, joined(old.tail, tail, machine)
+	if got.err != nil {
+		got.status, got.measure = old.status, old.measure
+	}
 	r.found[i] = got
 }
 

@@ -23,6 +23,8 @@ type system struct {
 	work  sync.WaitGroup
 	ended chan struct{} // closed at the end of the cluster
 
+	reader *reader
+
 	mu      sync.Mutex
 	cuts    []cut
 	lines   []Line
@@ -76,6 +78,7 @@ func newSystem(nodes []client.Node, level string, tell func()) *system {
 	for i, n := range nodes {
 		c.nodes = append(c.nodes, &node{Node: n, at: i, c: c})
 	}
+	c.reader = newReader(c)
 	return c
 }
 
@@ -97,6 +100,7 @@ func (c *system) close() error {
 		}
 	}
 	c.work.Wait()
+	c.reader.work.Wait()
 	if c.made != nil {
 		errs = append(errs, c.made.Remove())
 	}
@@ -295,9 +299,9 @@ func (c *system) cut(names []string, on bool) error {
 	}
 	c.mu.Unlock()
 	if on {
-		c.note("the link between %s and %s is cut", a.Name, b.Name)
+		c.note("The link between %s and %s is cut", a.Name, b.Name)
 	} else {
-		c.note("the link between %s and %s is mended", a.Name, b.Name)
+		c.note("The link between %s and %s is mended", a.Name, b.Name)
 	}
 	return nil
 }
@@ -319,9 +323,9 @@ func (c *system) agree(ctx context.Context, n *node, text string) (said string, 
 	}
 	d := r.GetDecision()
 	if d.Value == nil {
-		return fmt.Sprintf("all correct nodes decide that %s sent nothing, in slot %d", n.Name, d.GetSlot()), nil
+		return fmt.Sprintf("All correct nodes decide that %s sent nothing, in slot %d", n.Name, d.GetSlot()), nil
 	}
-	return fmt.Sprintf("all correct nodes decide %q, in slot %d of %s", parley.Printable(d.GetValue()), d.GetSlot(),
+	return fmt.Sprintf("All correct nodes decide %q, in slot %d of %s", parley.Printable(d.GetValue()), d.GetSlot(),
 		n.Name), nil
 }
 

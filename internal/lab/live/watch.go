@@ -57,10 +57,10 @@ func (l *Lab) Watch(ctx context.Context, b []byte, emit func([]byte) error) erro
 	defer l.leave()
 	for first := true; ; first = false {
 		l.mu.Lock()
-		news, r := l.news, l.reading
+		news, c := l.news, l.cluster
 		l.mu.Unlock()
-		if first && r != nil {
-			r.choose(q.Machine)
+		if first && c != nil {
+			c.reader.choose(q.Machine)
 		}
 		out, err := json.Marshal(l.facts().state(q.Width))
 		if err != nil {
@@ -87,30 +87,23 @@ func (l *Lab) Watch(ctx context.Context, b []byte, emit func([]byte) error) erro
 func (l *Lab) enter() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.readers++; l.reading == nil && l.cluster != nil {
-		l.reading = newReader(l.cluster, l.tell)
+	if l.readers++; l.readers == 1 && l.cluster != nil {
+		l.cluster.reader.begin()
 	}
 }
 
 func (l *Lab) leave() {
 	l.mu.Lock()
-	l.readers--
-	r := l.reading
-	if l.readers == 0 {
-		l.reading = nil
-	} else {
-		r = nil
-	}
-	l.mu.Unlock()
-	if r != nil {
-		r.end()
+	defer l.mu.Unlock()
+	if l.readers--; l.readers == 0 && l.cluster != nil {
+		l.cluster.reader.end()
 	}
 }
 
 // facts collects what the state is computed from.
 func (l *Lab) facts() *facts {
 	l.mu.Lock()
-	c, r, failure := l.cluster, l.reading, l.failure
+	c, failure := l.cluster, l.failure
 	l.mu.Unlock()
 	f := &facts{own: len(l.o.Other) == 0, cannotPause: l.o.CannotPause, failure: failure, now: time.Now()}
 	if c == nil {
@@ -123,13 +116,10 @@ func (l *Lab) facts() *facts {
 	for _, n := range c.nodes {
 		f.nodes = append(f.nodes, n.facts())
 	}
-	f.found = make([]found, len(c.nodes))
-	if r != nil {
-		r.mu.Lock()
-		copy(f.found, r.found)
-		f.machine, f.machines = r.machine, r.machines()
-		r.mu.Unlock()
-	}
+	r := c.reader
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.found, f.machine, f.machines = slices.Clone(r.found), r.machine, r.machines()
 	return f
 }
 

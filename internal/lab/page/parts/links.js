@@ -27,6 +27,6 @@ export function Links({state}) {
         <tbody>${names.slice(0, -1).map((a, i) => html`<tr key=${a}><th scope="row"><code>${a}</code></th>
           ${names.slice(1).map((b, j) => j < i ? html`<td></td>` : cell(a, b))}</tr>`)}</tbody></table>
       <p class="mute live-signs">${Object.entries(signs).map(([name, sign]) => html`<span class=${"link " + name}>${sign}</span> ${name} `)}
-        ${own && " Press a link to cut or to mend it."}</p>
+        ${own && html`<br/>Press a link to cut or to mend it.`}</p>
     </section>`;
 }

@@ -4,7 +4,9 @@ import {capital, html} from "../lib.js";
 import {act} from "../live.js";
 import {Pan} from "./pan.js";
 
-const sign = n => n.state === "ready" ? "✓" : n.paused ? "⏸" : n.bad ? "✗" : "…";
+const sign = n => n.state === "ready" ? "✓" : n.paused ? "‖" : n.bad ? "✗" : "…";
+
+const sentences = texts => texts.map(text => capital(text) + ". ").join("");
 
 /** The buttons of a node. Each act has its counterpart in the same place. */
 function Buttons({node, cannotPause}) {
@@ -39,7 +41,7 @@ export function Nodes({state}) {
           ${n.figures.map(f => html`<td class="figure" title=${capital(f.about)}>${f.value}</td>`)}</tr>`)}</tbody></table><//>
       ${own && cannotPause && html`<p class="mute">Nodes cannot be paused: ${cannotPause}.</p>`}
       <ul class="live-notes">${troubled.map(n => html`
-        ${n.problems.map(text => html`<li><b>${n.name}</b> <span class="problem">${text}</span></li>`)}
-        ${n.notes.map(text => html`<li><b>${n.name}</b> <span class="mute">${text}</span></li>`)}`)}</ul>
+        <li key=${n.name}><code>${n.name}</code> <span><span class="problem">${sentences(n.problems)}</span>
+          <span class="mute">${sentences(n.notes)}</span></span></li>`)}</ul>
     </section>`;
 }

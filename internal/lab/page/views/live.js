@@ -6,6 +6,9 @@ import {Links} from "../parts/links.js";
 import {Nodes} from "../parts/nodes.js";
 import {parsed} from "../parts/picture.js";
 
+/** Returns a text with a capital letter first, unless it begins with the name of a node. */
+const sentence = text => state.peek()?.nodes.some(n => text.startsWith(n.name)) ? text : capital(text);
+
 /** The form that starts a cluster. */
 function Start({levels, failure}) {
   const [n, setN] = useState(3);
@@ -101,7 +104,7 @@ function Try({shown}) {
       <label class="check"><input type="checkbox" checked=${shown.traffic}
         onChange=${e => act({do: "traffic", on: e.target.checked})}/> Broadcast a text every second
         ${shown.sent > 0 && html` <span class="mute">(${shown.sent} so far)</span>`}</label>
-      <p class=${came.wrong ? "wrong live-said" : "live-said"} role="status">${capital(came.text)}</p>
+      <p class=${came.wrong ? "wrong live-said" : "live-said"} role="status">${sentence(came.text)}</p>
     </section>`;
 }
 
@@ -110,7 +113,7 @@ function Happened({lines}) {
     <section class="card" aria-labelledby="happened">
       <div class="card-head"><h2 id="happened">What happened</h2></div>
       ${lines.length ? html`<ol class="live-lines" reversed>${lines.toReversed().map(l => html`
-        <li key=${l.number}><span class="mute">${l.at}</span> ${capital(l.text)}</li>`)}</ol>` : html`<p class="mute">Nothing yet.</p>`}
+        <li key=${l.number}><span class="mute">${l.at}</span> ${l.text}</li>`)}</ol>` : html`<p class="mute">Nothing yet.</p>`}
     </section>`;
 }
 
