@@ -14,12 +14,6 @@ type beatKind struct {
 	kind parley.Kind
 }
 
-// Heartbeats returns a function that reports whether an event is a heartbeat, given events of all n processes in which
-// heartbeats occur.
-func Heartbeats(n int, events []trace.Event) func(trace.Event) bool {
-	return heartbeatsOf(n, events).has
-}
-
 // heartbeatsOf returns the heartbeats in a run of n processes: messages without content that most processes send
 // repeatedly, and that are not answered.
 func heartbeatsOf(n int, events []trace.Event) heartbeatFilter {

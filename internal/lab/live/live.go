@@ -36,6 +36,8 @@ const (
 	mostNodes  = 7
 	mostText   = 200 // bytes of a text to broadcast or to agree on
 	mostCalls  = 8   // broadcasts and agreements in flight
+	// turn is how long a request that acts on processes waits for others.
+	turn = 5 * time.Second
 	// MostWatching is the maximum number of pages that watch at the same time.
 	MostWatching = 8
 	// MaxRequest is the size of the largest request, in bytes.
@@ -216,7 +218,9 @@ func (l *Lab) do(ctx context.Context, q request) (said string, err error) {
 	select {
 	case l.acts <- struct{}{}:
 		defer func() { <-l.acts }()
-	default:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(turn):
 		return "", errBusy
 	}
 	defer l.tell()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"parley"
@@ -13,6 +14,7 @@ import (
 	"parley/internal/draw/svg"
 	"parley/internal/lists"
 	"parley/lockstep"
+	"parley/membership/group"
 	"parley/trace"
 )
 
@@ -41,7 +43,7 @@ func (s *scenery) picture(width int) string {
 		d.Cuts = append(d.Cuts, one)
 	}
 	log := new(trace.Log)
-	if merged := merged(s.tails, len(s.names)); merged != nil {
+	if merged := merged(s.tails); merged != nil {
 		log = merged.Log
 		shift := parley.Tick(merged.Header.Node.Began - s.began.UnixNano())
 		for i := range log.Events {
@@ -65,17 +67,14 @@ func (s *scenery) tick(t time.Time) parley.Tick { return parley.Tick(t.Sub(s.beg
 
 // merged merges the tails of all nodes, without heartbeats: these look all alike, so that nothing tells which was
 // received when the sending of some is older than the tail. It returns nil if there is nothing to merge.
-func merged(tails [][]trace.Trace, n int) *trace.MergedTrace {
-	var events []trace.Event
-	for _, t := range slices.Concat(tails...) {
-		events = append(events, t.Log.Events...)
-	}
-	beats := reading.Heartbeats(n, events)
+func merged(tails [][]trace.Trace) *trace.MergedTrace {
 	var all []trace.Trace
 	for _, t := range slices.Concat(tails...) {
 		log := &trace.Log{Keep: true, Gaps: t.Log.Gaps, Until: t.Log.Until}
 		for _, e := range t.Log.Events {
-			if !beats(e) && e.Op != trace.Timeout && e.Op != trace.Keep && e.Op != trace.Append {
+			switch {
+			case e.Op == trace.Timeout, e.Op == trace.Keep, e.Op == trace.Append, beat(&t.Header, e):
+			default:
 				log.Add(e)
 			}
 		}
@@ -86,6 +85,12 @@ func merged(tails [][]trace.Trace, n int) *trace.MergedTrace {
 		return nil // nothing, or nodes of different configurations
 	}
 	return w
+}
+
+// beat reports whether an event is a heartbeat that a group with views sends or receives.
+func beat(h *trace.Header, e trace.Event) bool {
+	return strings.HasPrefix(h.Node.Machine, "group/") && h.Node.Level != "byzantine" &&
+		(e.Op == trace.Send || e.Op == trace.Receive) && e.Path == 0 && e.Msg.Kind == group.Beat
 }
 
 // protocolOf returns the protocol of a machine, or one without words if it is not known.
