@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/internal/draw/prose"
@@ -49,7 +50,6 @@ const (
 	top                = 34 // of the first lane
 	apart              = 14 // minimum pixels between two messages that do not arrive, on the same link
 	edge               = 10 // margin
-	grace              = second / 2
 )
 
 // layout is the picture under construction.
@@ -74,8 +74,9 @@ type arrivalAt struct {
 func (d Picture) Scene() scene.Scene {
 	l := layout{Picture: d, left: edge + head, sent: make(map[uint64]trace.Event), arrived: make(map[arrivalAt]bool)}
 	l.Width = max(l.Width, head+160)
+	l.Events = slices.DeleteFunc(slices.Clone(d.Events), func(e trace.Event) bool { return e.Time > d.Until })
 	l.right = l.Width - edge - 6
-	l.moments = reading.SpaceTime(d.Protocol, d.Events, reading.SpaceTimeOptions{Style: d.Style, Beats: true}).Moments
+	l.moments = reading.SpaceTime(d.Protocol, l.Events, reading.SpaceTimeOptions{Style: d.Style, Beats: true}).Moments
 	l.place()
 	var ground, lanes, arrows, events sketch
 	low := top + len(d.Lanes)*pitch - pitch/2 + 16
@@ -351,16 +352,25 @@ func (l *layout) stopped(from, to parley.ID, sent parley.Tick) string {
 	}
 	why := ""
 	for _, e := range l.Events {
-		if e.At != to || e.Time > max(sent, l.Until-grace) {
+		if e.At != to {
 			continue
 		}
+		before := e.Time <= sent
 		switch e.Op {
 		case trace.Pause:
-			why = "the receiver is paused"
+			if before {
+				why = "the receiver is paused"
+			}
 		case trace.Crash:
-			why = "the receiver is down"
-		case trace.Resume, trace.Restart:
+			if before || why != "" {
+				why = "the receiver is down"
+			}
+		case trace.Resume:
 			why = ""
+		case trace.Restart:
+			if before {
+				why = ""
+			}
 		}
 	}
 	return why
@@ -381,7 +391,7 @@ func (l *layout) sign(s *sketch, m *reading.Moment) {
 		s.full(x, y)
 	case trace.Indicate:
 		s.hollow(x, y)
-		text = m.Says
+		text, _, _ = strings.Cut(m.Says, " of ") // the members of a view have no room
 	default:
 		return
 	}
