@@ -234,7 +234,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		f.take()
 		if _, wrong := do(t, c.l, c.request); wrong != c.want || c.want != "" && f.take() != "" {
-			t.Errorf("%s: got %q, want %q", c.request, wrong, c.want)
+			t.Fatalf("%s: got %q, want %q", c.request, wrong, c.want)
 		}
 	}
 	for _, one := range []*Lab{l, other, pauseless} {
@@ -455,7 +455,9 @@ func TestWatchLimits(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if err := l.Watch(ctx, []byte("{}"), none); err == nil || err.Error() != "8 pages are watching already: close one of them" {
+		soon, over := context.WithTimeout(ctx, time.Second)
+		defer over()
+		if err := l.Watch(soon, []byte("{}"), none); err == nil || err.Error() != "8 pages are watching already: close one of them" {
 			t.Errorf("one more: %v", err)
 		}
 		end()

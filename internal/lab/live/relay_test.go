@@ -89,7 +89,7 @@ func TestRelayCut(t *testing.T) {
 	for _, c := range []net.Conn{near, far} { // a relay that is not cut carries this within microseconds
 		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("through a cut relay came %d bytes, %v", n, err)
+			t.Fatalf("through a cut relay came %d bytes, %v", n, err)
 		}
 		_ = c.SetReadDeadline(time.Time{})
 	}
