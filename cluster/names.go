@@ -11,6 +11,7 @@ import (
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
 	"parley/cluster/groups"
+	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/measure"
 	"parley/cluster/mesh"
@@ -313,3 +314,6 @@ type RTTStatus = mesh.RTTStatus
 
 // StoreStatus is the status of the node's durable state. See [kernel.StoreStatus] for its fields.
 type StoreStatus = kernel.StoreStatus
+
+// Excerpt selects events of a node's recorder.
+type Excerpt = host.Excerpt

@@ -27,9 +27,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/docs/scenarios"
 	"parley/internal/lab/engine"
+	"parley/internal/lab/live"
 	"parley/internal/lab/page"
 	"parley/internal/lab/server"
 )
@@ -46,11 +48,14 @@ func Command(a *console.App, version string) *cobra.Command {
 		Short: "Explore runs in the browser",
 		Long: "Lab serves a page that makes runs and shows them: messages, states, and what was\n" +
 			"promised. It prints the address of the page, opens the page in a browser, and\n" +
-			"runs until you press Ctrl-C. It changes nothing on the computer.\n\n" +
+			"runs until you press Ctrl-C.\n\n" +
 			"The address has a token, without which nothing is answered. If the usual port is\n" +
 			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
 			"--listen names another address. Such an address needs a certificate of a node,\n" +
 			"issued with --hosts, and a browser that trusts the authority's ca.pem.\n\n" +
+			"The view Live of the page starts a small cluster on this computer on request:\n" +
+			"each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
+			"cluster that runs already, and changes nothing.\n\n" +
 			"The exit status is 0 after Ctrl-C, 2 if lab cannot listen at the address, and 3\n" +
 			"if the server fails.",
 		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n" +
@@ -74,6 +79,7 @@ func Command(a *console.App, version string) *cobra.Command {
 	cmd.Flags().StringVar(&l.certificate, "certificate", "", "`file` with the certificate of the server, in PEM")
 	cmd.Flags().StringVar(&l.key, "key", "", "`file` with the key of the certificate, in PEM")
 	cmd.Flags().BoolVar(&hidden, "no-open", false, "open no browser")
+	l.other.DeclareNodes(cmd)
 	return cmd
 }
 
@@ -84,8 +90,9 @@ type lab struct {
 	fixed            bool // the address was given
 	certificate, key string
 	open             bool
-	quiet            bool   // says nothing if the usual address is in use
-	link             string // the fragment that the browser opens; empty for the gallery
+	quiet            bool         // says nothing if the usual address is in use
+	link             string       // the fragment that the browser opens; empty for the gallery
+	other            client.Flags // a cluster that runs already
 }
 
 // run serves the page until the context or the user ends it. say tells the user its address.
@@ -96,10 +103,14 @@ func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say fun
 	if err != nil {
 		return err
 	}
+	cluster, err := l.cluster()
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
 	hosts, token := at.hosts(in.Addr()), server.NewToken()
 	s := &http.Server{
 		Handler: server.New(server.Options{
-			Answer: answers.Answer, Page: page.Files, Token: token, Hosts: hosts,
+			Answer: answers.Answer, Live: cluster, Page: page.Files, Token: token, Hosts: hosts,
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		TLSConfig:         at.secure,
@@ -124,12 +135,26 @@ func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say fun
 	if err = say(address); err == nil {
 		err = l.show(ctx, address)
 	}
-	failed := s.Close()
+	failed := errors.Join(s.Close(), cluster.Close())
 	work.Wait()
 	if err == nil && !errors.Is(ended, http.ErrServerClosed) {
 		return console.EndWith(console.Unfinished, ended)
 	}
 	return cmp.Or(err, failed)
+}
+
+// cluster returns what the view Live shows: a cluster that runs already, or one that the page starts.
+func (l *lab) cluster() (*live.Lab, error) {
+	o := live.Options{Make: live.Make, CannotPause: live.CannotPause()}
+	if l.other.Given() {
+		l.other.Timeout = live.Patience
+		nodes, err := l.other.Open()
+		if err != nil {
+			return nil, err
+		}
+		o.Other = nodes
+	}
+	return live.New(o), nil
 }
 
 // begin listens. If the usual address is in use and none was given, it takes a free port.

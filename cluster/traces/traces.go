@@ -111,10 +111,10 @@ func (t *Tracer) Dump(d disk.Disk, dir string) (file string, err error) {
 		if err != nil {
 			return "", err
 		}
-		return f.Name(), errors.Join(t.Recorder.Dump(f), f.Close())
+		return f.Name(), errors.Join(t.Recorder.Dump(f, host.Excerpt{}), f.Close())
 	}
 	var b bytes.Buffer
-	if err := t.Recorder.Dump(&b); err != nil {
+	if err := t.Recorder.Dump(&b, host.Excerpt{}); err != nil {
 		return "", err
 	}
 	file = filepath.Join(dir, FlightFile)

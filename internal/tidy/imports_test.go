@@ -101,6 +101,7 @@ internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
+internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -128,7 +129,8 @@ internal/lab/link      free    :
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-cli/lab                free    : core trace docs/scenarios internal/lab/* cli/console
+internal/lab/live      free    : core lockstep trace membership/group cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show cli/lab
 cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console cli/lab

@@ -2022,9 +2022,16 @@ func (*ForgetResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
-// RecordRequest is the request of Record.
+// RecordRequest is the request of Record. Without any field, the trace has all events that the
+// recorder keeps.
 type RecordRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the events of this machine, such as group/total.
+	Machine string `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
+	// Only the events that are at most this old.
+	Last *durationpb.Duration `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	// Only the latest events: for each machine, at most this number. 0 means no limit.
+	Most          uint32 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2057,6 +2064,27 @@ func (x *RecordRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use RecordRequest.ProtoReflect.Descriptor instead.
 func (*RecordRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RecordRequest) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *RecordRequest) GetLast() *durationpb.Duration {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *RecordRequest) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
 }
 
 // RecordResponse is the response of Record.
@@ -2258,8 +2286,11 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\rExpelResponse\"#\n" +
 	"\rForgetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x10\n" +
-	"\x0eForgetResponse\"\x0f\n" +
-	"\rRecordRequest\"$\n" +
+	"\x0eForgetResponse\"l\n" +
+	"\rRecordRequest\x12\x18\n" +
+	"\amachine\x18\x01 \x01(\tR\amachine\x12-\n" +
+	"\x04last\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04last\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\rR\x04most\"$\n" +
 	"\x0eRecordResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data*\x9e\x01\n" +
 	"\tNodeState\x12\x1a\n" +
@@ -2370,27 +2401,28 @@ var file_parley_v1_admin_proto_depIdxs = []int32{
 	12, // 34: parley.v1.PeerMeasure.round_trip:type_name -> parley.v1.RoundTrip
 	32, // 35: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
 	32, // 36: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
-	1,  // 37: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
-	13, // 38: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
-	15, // 39: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
-	19, // 40: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
-	21, // 41: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
-	23, // 42: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
-	25, // 43: parley.v1.AdminService.Forget:input_type -> parley.v1.ForgetRequest
-	27, // 44: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
-	2,  // 45: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
-	14, // 46: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
-	16, // 47: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
-	20, // 48: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
-	22, // 49: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
-	24, // 50: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
-	26, // 51: parley.v1.AdminService.Forget:output_type -> parley.v1.ForgetResponse
-	28, // 52: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
-	45, // [45:53] is the sub-list for method output_type
-	37, // [37:45] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	32, // 37: parley.v1.RecordRequest.last:type_name -> google.protobuf.Duration
+	1,  // 38: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
+	13, // 39: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
+	15, // 40: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
+	19, // 41: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
+	21, // 42: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
+	23, // 43: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
+	25, // 44: parley.v1.AdminService.Forget:input_type -> parley.v1.ForgetRequest
+	27, // 45: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
+	2,  // 46: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
+	14, // 47: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
+	16, // 48: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
+	20, // 49: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
+	22, // 50: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
+	24, // 51: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
+	26, // 52: parley.v1.AdminService.Forget:output_type -> parley.v1.ForgetResponse
+	28, // 53: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
+	46, // [46:54] is the sub-list for method output_type
+	38, // [38:46] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_parley_v1_admin_proto_init() }

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,11 +79,6 @@ type lessonReader struct {
 	first  link.Run // of the step
 }
 
-var (
-	aCommand = regexp.MustCompile(`(?m)^\$ (.+)$`)
-	aMoment  = regexp.MustCompile(`^<!-- see: at=(\d+)(?: sel=(\S+))?(?: tree=(\S+))?: (.+) -->$`)
-)
-
 // read reads a lesson up to its exercises.
 func (r *lessonReader) read(text string) error {
 	text, _, _ = strings.Cut(text, "\n## Exercises")
@@ -131,10 +125,14 @@ func plain(title string) string {
 // run adds the commands of a block to the last step.
 func (r *lessonReader) run(block string) error {
 	last := &r.steps[len(r.steps)-1]
-	for _, found := range aCommand.FindAllStringSubmatch(block, -1) {
-		l, run, err := r.linked(found[1])
+	for line := range strings.Lines(block) {
+		command, is := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if !is {
+			continue
+		}
+		l, run, err := r.linked(command)
 		if err != nil {
-			return fmt.Errorf("%s: %w", found[1], err)
+			return fmt.Errorf("%s: %w", command, err)
 		}
 		if len(last.Runs) == 0 {
 			r.first = run
@@ -144,24 +142,36 @@ func (r *lessonReader) run(block string) error {
 	return nil
 }
 
-// moments adds moments of the first run to the last step.
+// moments adds moments of the first run to the last step. A moment is a line such as
+//
+//	<!-- see: at=41 sel=e41 tree=P3: P3 decides -->
 func (r *lessonReader) moments(block string) error {
 	last := &r.steps[len(r.steps)-1]
 	for line := range strings.SplitSeq(block, "\n") {
-		found := aMoment.FindStringSubmatch(line)
-		if found == nil || r.first.Flags == nil {
+		text, begun := strings.CutPrefix(line, "<!-- see: ")
+		text, ended := strings.CutSuffix(text, " -->")
+		place, says, ok := strings.Cut(text, ": ")
+		run := r.first
+		for pair := range strings.FieldsSeq(place) {
+			switch key, value, _ := strings.Cut(pair, "="); key {
+			case "at":
+				at, err := strconv.ParseUint(value, 10, 64)
+				if err != nil {
+					return err
+				}
+				run.At = &at
+			case "sel":
+				run.Selected = value
+			case "tree":
+				run.Tree = value
+			default:
+				ok = false
+			}
+		}
+		if !begun || !ended || !ok || run.At == r.first.At || r.first.Flags == nil {
 			return fmt.Errorf("%q is no moment of a run", line)
 		}
-		at, err := strconv.ParseUint(found[1], 10, 64)
-		if err != nil {
-			return err
-		}
-		run := r.first
-		run.At, run.Selected = &at, found[2]
-		if found[3] != "" {
-			run.Tree = found[3]
-		}
-		last.See = append(last.See, Link{To: run.Fragment(), Says: found[4]})
+		last.See = append(last.See, Link{To: run.Fragment(), Says: says})
 	}
 	return nil
 }
@@ -263,10 +273,8 @@ func shellWords(command string) (words []string) {
 	return words
 }
 
-// inline are pieces of Markdown: code, strong and emphasized text, and links.
-var inline = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\([^)]*\)`)
-
-// spans returns a paragraph in pieces. Links lose their targets, which lead out of the page.
+// spans returns a paragraph in pieces: code, strong and emphasized text, and other text. Links lose their targets, which
+// lead out of the page.
 func spans(text string) []Span {
 	text = strings.Join(strings.Fields(text), " ")
 	out := []Span{}
@@ -275,18 +283,39 @@ func spans(text string) []Span {
 			out = append(out, Span{text, kind})
 		}
 	}
-	for {
-		at := inline.FindStringSubmatchIndex(text)
-		if at == nil {
+	for from := 0; ; {
+		i := strings.IndexAny(text[from:], "`*[")
+		if i < 0 {
 			add(text, "")
 			return out
 		}
-		add(text[:at[0]], "")
-		for i, kind := range []string{"code", "strong", "em", ""} {
-			if from := at[2+2*i]; from >= 0 {
-				add(text[from:at[3+2*i]], kind)
-			}
+		i += from
+		kind, inner, rest := marked(text[i:])
+		if inner == "" {
+			from = i + 1 // an ordinary character
+			continue
 		}
-		text = text[at[1]:]
+		add(text[:i], "")
+		add(inner, kind)
+		text, from = rest, 0
 	}
+}
+
+// marked returns the piece at the beginning of a text, and the text after it. inner is empty if there is no piece.
+func marked(text string) (kind, inner, rest string) {
+	if after, is := strings.CutPrefix(text, "["); is {
+		inner, rest, is = strings.Cut(after, "](")
+		if _, rest, closed := strings.Cut(rest, ")"); is && closed {
+			return "", inner, rest
+		}
+		return "", "", text
+	}
+	for _, mark := range []struct{ around, kind string }{{"`", "code"}, {"**", "strong"}, {"*", "em"}} {
+		after, is := strings.CutPrefix(text, mark.around)
+		inner, rest, closed := strings.Cut(after, mark.around)
+		if is && closed && inner != "" {
+			return mark.kind, inner, rest
+		}
+	}
+	return "", "", text
 }

@@ -13,13 +13,13 @@ type WaitingAnswer struct {
 
 // Waiter is a process with what it held and waited for.
 type Waiter struct {
-	Name  string `json:"name"`
-	Ref   string `json:"ref"`
-	Spans []Span `json:"spans"`
+	Name  string     `json:"name"`
+	Ref   string     `json:"ref"`
+	Spans []WaitSpan `json:"spans"`
 }
 
-// Span is a time in which a process has a variable that the page draws.
-type Span struct {
+// WaitSpan is a time in which a process has a variable that the page draws.
+type WaitSpan struct {
 	Kind  string   `json:"kind"` // counts, held, replica or waits
 	Name  string   `json:"name"`
 	Value string   `json:"value"`
@@ -35,10 +35,10 @@ type Span struct {
 func (m *made) waiting(_ aboutRun) (any, error) {
 	a := WaitingAnswer{Processes: []Waiter{}}
 	for _, p := range m.processes() {
-		a.Processes = append(a.Processes, Waiter{Name: p.Name, Ref: p.Ref, Spans: []Span{}})
+		a.Processes = append(a.Processes, Waiter{Name: p.Name, Ref: p.Ref, Spans: []WaitSpan{}})
 	}
 	for _, s := range m.waits() {
-		one := Span{
+		one := WaitSpan{
 			Kind: kinds[s.Kind], Name: s.Name, Value: s.Value, Place: s.Place, Waits: s.Waits, Since: s.Since, Until: s.Until,
 			Parts: s.Parts,
 		}

@@ -25,9 +25,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/draw/svg"
@@ -43,8 +45,8 @@ const mark = ".parley-site"
 // only keeps it from growing.
 const maxSize = 3_600_000
 
-// maxScripts is the size that the scripts may have together, compressed, in bytes.
-const maxScripts = 70_000
+// most are the sizes that all files of a kind may have together, compressed, in bytes.
+var most = map[string]int{".js": 70_000, ".css": 12_000}
 
 func main() {
 	out := flag.String("out", "dist/site", "the `folder` to write; what is in it is removed")
@@ -71,15 +73,15 @@ func work(root, out string, size bool) (err error) {
 	goroot := strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())))
 	files["wasm_exec.js"] = must.Get(os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js")))
 	bundle(root, files)
-	scripts := 0
+	sizes := make(map[string]int)
 	for name, b := range files { // order: a sum
-		if filepath.Ext(name) == ".js" {
-			scripts += len(pack(b))
-		}
+		sizes[filepath.Ext(name)] += len(pack(b))
 	}
-	fmt.Printf("scripts: compressed %d\n", scripts)
-	if scripts > maxScripts {
-		must.Failf("the compressed scripts may have %d bytes", maxScripts)
+	for _, kind := range slices.Sorted(maps.Keys(most)) {
+		fmt.Printf("files %s: compressed %d\n", kind, sizes[kind])
+		if sizes[kind] > most[kind] {
+			must.Failf("the compressed files %s may have %d bytes", kind, most[kind])
+		}
 	}
 	if size {
 		return nil
