@@ -34,6 +34,8 @@ type sweepRunner struct {
 	all         bool
 	workers     int
 	first, last uint64
+	// unrepeatable reports whether the runs depend on the speed of programs.
+	unrepeatable func() bool
 
 	made  atomic.Uint64 // runs so far, for the progress
 	found []broken

@@ -178,6 +178,10 @@ func (m *made) stateAt(at uint64) ([]ProcessState, error) {
 // variables returns the variables of each process before and after the step in which the given number of events is
 // reached. It replays the events, or simulates the run once more if its machines draw random values: no trace has them.
 func (m *made) variables(at uint64) (before, after [][]parley.Variable, err error) {
+	if len(m.Node) > 0 { // the variables are in programs that have ended
+		none := make([][]parley.Variable, m.Protocol.N)
+		return none, none, nil
+	}
 	at = min(at, uint64(len(m.events)))
 	again := sim.Replay{
 		Protocol: m.Protocol, Faulty: m.Liars(), Signer: m.Signer(), Clocks: m.Plan.Clocks, Stepped: m.facts.Stepped,
