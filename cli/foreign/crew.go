@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type Crew struct {
 	Options
 	ctx    context.Context
 	starts chan func()
+	busy   sync.WaitGroup
 	rash   atomic.Bool // some program did not say when its answer was complete
 }
 
@@ -59,7 +61,7 @@ func New(ctx context.Context, o Options) (*Crew, error) {
 		o.Patience = 10 * time.Second
 	}
 	c := &Crew{Options: o, ctx: ctx, starts: make(chan func())}
-	go c.start()
+	c.busy.Go(c.start)
 	return c, nil
 }
 
@@ -81,7 +83,10 @@ func (c *Crew) start() {
 }
 
 // Close releases the crew. All its runs must have ended.
-func (c *Crew) Close() { close(c.starts) }
+func (c *Crew) Close() {
+	close(c.starts)
+	c.busy.Wait()
+}
 
 // Unrepeatable reports whether a program did not say when its answers were complete, so that a run may depend on the
 // speed of this computer.

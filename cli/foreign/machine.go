@@ -12,12 +12,13 @@ import (
 
 // machine is a program as a machine. Each clause writes a line to the program, and requests the effects of its answer.
 type machine struct {
-	crew *Crew
-	self parley.ID
-	*node
-	lines envelope.Writer
-	read  int  // lines of the program so far
-	says  bool // it says parley_done
+	parley.Outside
+	crew  *Crew // scratch
+	self  parley.ID
+	*node                 // scratch
+	lines envelope.Writer // scratch: numbers the requests
+	read  int             // scratch: lines of the program so far
+	says  bool            // scratch: it says parley_done
 }
 
 // newMachine starts a program. It starts here so that all programs of a run start at the same time.
@@ -72,9 +73,6 @@ func (m *machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 
 // Timeout passes the number of a timer on.
 func (m *machine) Timeout(s *parley.Step, t parley.Timer) { m.ask(s, m.lines.Timeout(t)) }
-
-// State visits nothing: the state is in the program.
-func (m *machine) State(*parley.Vars) {}
 
 // ask writes a line, and requests the effects of the answer.
 func (m *machine) ask(s *parley.Step, line []byte) {

@@ -2,10 +2,12 @@ package foreign
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,11 +31,13 @@ type node struct {
 	gone chan struct{} // the program has ended, and all that it wrote was read
 	err  error         // why it could not be started
 	stop sync.Once
+	busy sync.WaitGroup
 }
 
 // begin starts a program.
 func begin(c *Crew) *node {
-	n := &node{crew: c, in: make(chan []byte), gone: make(chan struct{}), cmd: exec.Command(c.Command[0], c.Command[1:]...)}
+	n := &node{crew: c, in: make(chan []byte), gone: make(chan struct{})}
+	n.cmd = exec.Command(c.Command[0], c.Command[1:]...)
 	n.out.news = make(chan struct{}, 1)
 	child.EndsWithParent(n.cmd)
 	n.cmd.WaitDelay = time.Second // a grandchild may hold the pipes
@@ -52,20 +56,19 @@ func begin(c *Crew) *node {
 	if err := <-started; err != nil {
 		return n.failed(err)
 	}
-	go n.write(stdin)
-	read := make(chan struct{})
-	go func() {
-		n.read(reader)
-		close(read)
-	}()
-	go func() {
+	died := make(chan error, 1)
+	n.busy.Go(func() { n.write(stdin) })
+	n.busy.Go(func() {
 		err := n.cmd.Wait()
 		child.KillGroup(n.cmd.Process) // it may have started others
 		_ = writer.Close()
-		<-read
-		n.out.fail(n.ended(err))
+		died <- err
+	})
+	n.busy.Go(func() {
+		n.read(reader)
+		n.out.fail(n.ended(<-died))
 		close(n.gone)
-	}()
+	})
 	return n
 }
 
@@ -79,12 +82,12 @@ func (n *node) failed(err error) *node {
 func (n *node) ended(err error) error {
 	how := "ended before the run did"
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
-		how = "ended: " + err.Error()
+		how += ", with " + err.Error()
 	}
 	if said := n.end.last(); said != "" {
-		return fmt.Errorf("%s; its standard error ends with %s", how, quoted(said))
+		how += "; its standard error ends with " + quoted(said)
 	}
-	return errors.New(how)
+	return fmt.Errorf("%s: it must run until its standard input ends", how)
 }
 
 // kill ends the program, and those that it has started.
@@ -100,7 +103,7 @@ func (n *node) kill() {
 }
 
 // wait waits until the program has ended.
-func (n *node) wait() { <-n.gone }
+func (n *node) wait() { n.busy.Wait() }
 
 // write passes lines to the program.
 func (n *node) write(to io.WriteCloser) {
@@ -121,7 +124,14 @@ func (n *node) read(from io.Reader) {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case err == nil:
-			if !n.out.put(string(line[:len(line)-1])) {
+			// What was written at once is taken at once: so a line after parley_done is found however fast the machine is.
+			all := []string{string(line[:len(line)-1])}
+			if rest, _ := lines.Peek(lines.Buffered()); bytes.IndexByte(rest, '\n') >= 0 {
+				rest = rest[:bytes.LastIndexByte(rest, '\n')]
+				all = append(all, strings.Split(string(rest), "\n")...)
+				_, _ = lines.Discard(len(rest) + 1)
+			}
+			if !n.out.put(all) {
 				_, _ = io.Copy(io.Discard, from)
 				return
 			}
@@ -148,12 +158,15 @@ type outbox struct {
 	news  chan struct{}
 }
 
-// put adds a line, and reports whether there was room.
-func (o *outbox) put(line string) bool {
+// put adds lines, and reports whether there was room.
+func (o *outbox) put(lines []string) bool {
 	o.Lock()
-	full := len(o.lines) == mostLines || o.bytes+len(line) > mostBytes
+	for _, line := range lines {
+		o.bytes += len(line)
+	}
+	full := len(o.lines)+len(lines) > mostLines || o.bytes > mostBytes
 	if !full {
-		o.lines, o.bytes = append(o.lines, line), o.bytes+len(line)
+		o.lines = append(o.lines, lines...)
 	}
 	o.Unlock()
 	if full {

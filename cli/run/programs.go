@@ -16,8 +16,11 @@ import (
 // mostSteps is the number of steps after which a run of programs is given up, if the flags set no other.
 const mostSteps = 200_000
 
-// crew returns what starts the programs of a run.
+// crew returns the crew that starts the programs of a run, or nil if the processes of the run are no programs.
 func (s setup) crew(ctx context.Context, o foreign.Options) (*foreign.Crew, error) {
+	if len(s.Node) == 0 {
+		return nil, nil
+	}
 	o.Command, o.Protocol, o.Settings, o.Name = s.Node, s.Protocol, s.Settings, s.Names.Full
 	return foreign.New(ctx, o)
 }
@@ -41,7 +44,7 @@ func (s setup) programs(ctx context.Context) (log *trace.Log, facts trace.Facts,
 		case ctx.Err() != nil:
 			err = console.EndWith(console.Interrupted, errors.New("the run was interrupted"))
 		default:
-			err = console.EndWith(console.Violated, failed)
+			err = console.EndWith(console.Violated, &parley.FlagError{Flag: "node", Err: failed})
 		}
 	}()
 	limited := s.Plan.Steps == 0

@@ -15,7 +15,6 @@ import (
 
 	"parley"
 	"parley/cli/console"
-	"parley/cli/foreign"
 	"parley/internal/draw/prose"
 	"parley/internal/form"
 	"parley/internal/input"
@@ -152,18 +151,8 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	}
 	ctx, release := console.Interruptible(cmd.Context())
 	defer release()
-	unrepeatable := func() bool { return false }
-	if len(base.Node) > 0 {
-		crew, err := base.crew(ctx, foreign.Options{})
-		if err != nil {
-			return err
-		}
-		defer crew.Close()
-		base.Processes, unrepeatable = crew.Hire, crew.Unrepeatable
-	}
 	s := &sweepRunner{
 		App: a, ctx: ctx, flags: f, base: base, all: own.all, workers: own.workers, first: first, last: last,
-		unrepeatable: unrepeatable,
 	}
 	if err := s.run(); err != nil {
 		return err

@@ -88,9 +88,10 @@ func Of(p parley.Protocol) parley.Protocol {
 }
 
 // absent takes the place of a program that does not run.
-type absent struct{ parley.Base }
-
-func (absent) State(*parley.Vars) {}
+type absent struct {
+	parley.Base
+	parley.Outside
+}
 
 // lies changes the values in a message, or omits the message.
 func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {

@@ -80,7 +80,8 @@ func New(s form.Run, log *trace.Log, facts trace.Facts) *Report {
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
-		run: s, Host: s.Host, Node: s.Node, Unrepeatable: facts.Unrepeatable, HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
+		run: s, Host: s.Host, Node: s.Node, Unrepeatable: facts.Unrepeatable,
+		HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
 	}
 	r.lossy = facts.Network.Lost || facts.Network.Cut || facts.Network.Doubled
 	header := s.Header(facts)

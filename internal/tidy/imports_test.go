@@ -109,19 +109,21 @@ internal/bench         free    : core adapters faulty trace hosts protocols agre
 internal/naming        pure    : core
 internal/input         free    : core internal/nearest
 internal/costs         pure    : core
-internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
+internal/envelope      seeded  : core problems
+internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench internal/envelope inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
 internal/exploration   free    : core faulty trace sim explore explore/* run problems drawing internal/scenario forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
 cli/console            free    : core trace internal/nearest internal/draw/prose internal/input
 cli/child              free    : core cluster/harness
+cli/foreign            free    : core internal/envelope internal/input cli/child
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/show
 cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
