@@ -91,6 +91,9 @@ cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
+exercises              pure    : core adapters protocols
+exercises/model        free    :
+exercises/model/*      pure    : core adapters problems
 parleytest             seeded  : core adapters faulty trace hosts problems
 internal/committest    free    : core sim parleytest commit/problem
 internal/viewtest      free    : core sim parleytest problems membership/group
@@ -135,6 +138,7 @@ internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 cli/lab                free    : core docs/scenarios internal/lab/* cli/console
 cli/create             free    : core cli/console
+cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercises exercises/model cli/console cli/create
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
