@@ -1,12 +1,12 @@
 // Package exercises makes protocols from the machines that students write. Such a protocol has the properties, the
-// promises and the lies of the protocol that the exercise is about, and the machine of the student. "parley exercise new"
-// writes a module with a machine that has holes, and "parley exercise check" grades it.
+// promises and the lies of the protocol that the exercise is about, and the machine of the student.
+// "parley exercise new" writes a module with a machine that has holes, and "parley exercise check" grades it.
 //
 // # Decisions
 //
-// An exercise asks for a machine, and for nothing else. Motive: the properties by which it is judged cannot become wrong
-// by a mistake, and a student writes only what the exercise is about. Cost: a student does not state properties; the
-// tutorial "Check a protocol" teaches that.
+// An exercise asks for a machine, and for nothing else. Motive: the properties by which it is judged cannot become
+// wrong by a mistake, and a student writes only what the exercise is about. Cost: a student does not state properties;
+// the tutorial "Check a protocol" teaches that.
 package exercises
 
 import (

@@ -168,7 +168,7 @@ func Write(command, dir string, files map[string][]byte) error {
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: the folder %q exists already: choose another name, or remove it", command, dir)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w: choose another folder", command, console.PathError(err))
+		return fmt.Errorf("%s: %w", command, console.PathError(err))
 	}
 	for name, b := range files {
 		file := filepath.Join(dir, name)

@@ -121,7 +121,7 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 	return err
 }
 
-// flagsOfGo returns the value of GOFLAGS for the module, which has the dependencies of Parley, and so needs no network.
+// flagsOfGo returns the value of GOFLAGS for the module. It has the dependencies of Parley, and so needs no network.
 func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod") }
 
 // in returns the exercise that a folder holds.
@@ -139,7 +139,8 @@ func in(command, dir string) (exercise, error) {
 		}
 		return e, nil
 	}
-	return exercise{}, fmt.Errorf("%s: %s holds no exercise: name a folder that \"parley exercise new\" wrote", command, dir)
+	return exercise{}, fmt.Errorf("%s: %s holds no exercise: name a folder that \"parley exercise new\" wrote", command,
+		dir)
 }
 
 // gradeCommand is the hidden command that grades the machine of the program itself.
@@ -157,7 +158,8 @@ func gradeCommand(a *console.App, open func(ctx context.Context, file string) er
 			}
 			p, err := a.Find(e.protocol())
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: this program has no machine of %q: use parley exercise check", cmd.CommandPath(),
+					e.name)
 			}
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
@@ -178,7 +180,8 @@ func gradeCommand(a *console.App, open func(ctx context.Context, file string) er
 }
 
 // report prints a grade, and writes or opens the first failing run.
-func report(ctx context.Context, a *console.App, g grade, c checking, open func(context.Context, string) error) error {
+func report(ctx context.Context, a *console.App, g grade, c checking, open func(context.Context, string) error,
+) error {
 	var first *failing
 	for _, p := range g.Promises {
 		if first == nil {
@@ -246,7 +249,7 @@ func (g grade) text(width int) string {
 	for _, p := range g.Promises {
 		switch {
 		case p.Outcome == broken:
-			explain(p.Promise, p.Says+"; but "+p.Why, p.Again)
+			explain(p.Promise, p.Says+". But in a run, "+p.Why, p.Again)
 		case p.Outcome == untested && g.Failed == "":
 			fmt.Fprintf(&b, "\n%s\n", prose.Fold(p.Promise+": no run demands anything of the machine, because it does too "+
 				"little", width))

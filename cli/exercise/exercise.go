@@ -1,15 +1,15 @@
-// Package exercise implements "parley exercise": it lists the exercises of a course, writes modules in which students
-// complete a machine, and grades them.
+// Package exercise implements "parley exercise": it lists the exercises of a course, writes modules in which
+// students complete a machine, and grades them.
 //
 // # Decisions
 //
-// A machine is graded by the command that its own module builds, because Go cannot load it into a running program. The
-// properties, the promises and the lies are Parley's own. Motive: the run that fails is a run of the student's command,
-// with all its pictures. Cost: a student who wants to can write a command that lies; teachers grade in a folder of their
-// own, into which they copy only the machine.
+// A machine is graded by the command that its own module builds, because Go cannot load it into a running program.
+// The properties, the promises and the lies are Parley's own. Motive: the run that fails is a run of the student's
+// command, with all its pictures. Cost: a student who wants to can write a machine that prints a false grade; teachers
+// grade in a folder of their own, into which they copy only the machine, and read it.
 //
 // A promise gives points only if it was put to the test: in some run it was promised, and demanded something. And all
-// promises but one also need that one, which says that the machine does its work. Motive: a machine that does nothing, or
+// promises also need those that say that the machine does its work. Motive: a machine that does nothing, or
 // always decides the default, keeps most promises. Cost: a machine with a single bug in its work has no points yet.
 package exercise
 
@@ -40,8 +40,8 @@ type exercise struct {
 	name, title string
 	constructor string // in package exercises
 	lesson      string // the page that teaches it
-	// work is the promise that says that the machine does its work: without it, the others give no points.
-	work   string
+	// work are the promises that say that the machine does its work: without them, the others give no points.
+	work   []string
 	points []points
 	// simulated are arguments of "parley run". The runs of each have the seeds 1 to seeds.
 	simulated []string
@@ -59,7 +59,7 @@ type points struct {
 var all = []exercise{
 	{
 		name: "om", title: "agreement by oral messages, OM(m)", constructor: "OM", lesson: "04-oral-messages.md",
-		work: "validity", points: []points{{"agreement", 8}, {"validity", 6}, {"termination", 3}, {"integrity", 3}},
+		work: []string{"validity"}, points: []points{{"agreement", 8}, {"validity", 6}, {"termination", 3}, {"integrity", 3}},
 		simulated: []string{
 			"--values 1", "--values 7 --faulty 2=flip", "--values 1 --faulty 3=twofaced", "--values 1 --faulty 1=twofaced",
 			"--values 1 --faulty 1=random", "--values 0 --faulty 4=random", "--values 1 --faulty 2=silent",
@@ -71,7 +71,7 @@ var all = []exercise{
 	},
 	{
 		name: "fifo", title: "FIFO broadcast over reliable broadcast", constructor: "FIFO", lesson: "08-fifo-causal.md",
-		work:   "validity",
+		work:   []string{"validity"},
 		points: []points{{"FIFO order", 10}, {"validity", 4}, {"agreement", 3}, {"integrity", 3}},
 		simulated: []string{
 			"--workload '{broadcasts: 10, within: 1000}'", "-n 3 --workload '{broadcasts: 10, from: [1], within: 100}'",
@@ -82,7 +82,7 @@ var all = []exercise{
 	},
 	{
 		name: "priorities", title: "atomic broadcast by agreed priorities", constructor: "Priorities",
-		lesson: "09-total-order.md", work: "validity",
+		lesson: "09-total-order.md", work: []string{"validity"},
 		points: []points{{"total order", 10}, {"validity", 4}, {"agreement", 3}, {"integrity", 3}},
 		simulated: []string{
 			"--workload '{broadcasts: 10, within: 500}'", "-n 3 --workload '{broadcasts: 8, within: 2000}'",
@@ -91,13 +91,15 @@ var all = []exercise{
 		seeds: 40, explored: []string{"-n 3"},
 	},
 	{
-		name: "twophase", title: "two-phase commit", constructor: "TwoPhase", lesson: "12-commit.md", work: "non-triviality",
+		name: "twophase", title: "two-phase commit", constructor: "TwoPhase", lesson: "12-commit.md",
+		work: []string{"non-triviality", "termination"},
 		points: []points{
 			{"atomicity", 6}, {"commit validity", 5}, {"non-triviality", 4}, {"stability", 2}, {"termination", 3},
 		},
 		simulated: []string{
 			"--values yes", "--values yes,no,yes,yes", "--values no,yes,yes,yes", "--values yes,yes,yes,no", "--values no",
-			"--values yes --random '{crashes: 1, within: 2500}'", "--values yes,yes,no,yes --random '{crashes: 1, within: 2500}'",
+			"--values yes --random '{crashes: 1, within: 2500}'",
+			"--values yes,yes,no,yes --random '{crashes: 1, within: 2500}'",
 			"-n 2 --values yes", "--values yes --loss 0.2",
 		},
 		seeds: 20, explored: []string{"-n 3 --crashes 1"},
@@ -235,21 +237,11 @@ func (e exercise) main() string { return "cmd/" + e.name + "/main.go" }
 
 // command returns the source of the module's command.
 func (e exercise) command() []byte {
-	text := `// Command NAME has all protocols of Parley, and the protocol of the exercise. "parley exercise check" needs this file
-// as it is.
-package main
-
-import (
-	"example.org/NAME"
-
-	"parley/catalog"
-	"parley/cli"
-	"parley/exercises"
-)
-
-func main() { cli.Main(append(catalog.All(), exercises.CONSTRUCTOR(NAME.New))) }
-`
-	return []byte(strings.NewReplacer("NAME", e.name, "CONSTRUCTOR", e.constructor).Replace(text))
+	text, err := fs.ReadFile(texts, "text/main.go.txt")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return []byte(strings.NewReplacer("NAME", e.name, "CONSTRUCTOR", e.constructor).Replace(string(text)))
 }
 
 // hole finds the parts of a solution that students write.

@@ -28,7 +28,7 @@ const (
 	held      = "held"
 	broken    = "VIOLATED"
 	untested  = "not put to the test" // it was never promised, or never demanded anything
-	unstarted = "held, but without "  // the promise that says that the machine does its work
+	unstarted = "held, but without "  // the promises that say that the machine does its work
 )
 
 // promise is the grade of one promise.
@@ -38,9 +38,9 @@ type promise struct {
 	Outcome string `json:"outcome"`
 	Points  int    `json:"points"`
 	Of      int    `json:"of"`
-	Runs    uint64 `json:"runs"`             // simulated runs in which it was promised and demanded something
-	Why     string `json:"why,omitempty"`    // how the first run breaks it
-	Again   string `json:"again,omitempty"`  // the command that shows this run
+	Runs    uint64 `json:"runs"`            // simulated runs in which it was promised and demanded something
+	Why     string `json:"why,omitempty"`   // how the first run breaks it
+	Again   string `json:"again,omitempty"` // the command that shows this run
 	failing *failing
 }
 
@@ -101,12 +101,7 @@ func (e exercise) graded(ctx context.Context, p parley.Protocol) (grade, error) 
 
 // simulate makes simulated runs with the given arguments.
 func (g *grader) simulate(ctx context.Context, args string) error {
-	fs := pflag.NewFlagSet(g.p.Name, pflag.ContinueOnError)
-	f := form.New(g.p, fs)
-	if err := fs.Parse(append(words(args), "--steps", strconv.Itoa(steps))); err != nil {
-		return err
-	}
-	made, err := f.Setup()
+	made, err := g.setup(args, 1)
 	if err != nil {
 		return err
 	}
@@ -135,8 +130,8 @@ func (g *grader) simulate(ctx context.Context, args string) error {
 			case p == nil || !v.Promise.Holds || p.Outcome == broken:
 			case v.Broken != nil:
 				p.Outcome, p.Why, p.Again = broken, v.Broken.Error(), g.command(again)
-				if again, err := spec.Simulate(); err == nil {
-					p.failing = &failing{header(made.Run, again), again.Log}
+				if p.failing, err = g.failing(args, seed); err != nil {
+					return err
 				}
 			case v.Vacuous == "":
 				p.Runs++
@@ -146,11 +141,28 @@ func (g *grader) simulate(ctx context.Context, args string) error {
 	return nil
 }
 
-// header returns the header of the trace of a run.
-func header(r form.Run, done *run.Result) trace.Header {
-	r.Spec = done.Spec
-	r.Args = append(slices.Clone(r.Args), "--seed="+strconv.FormatUint(done.Spec.Seed, 10))
-	return r.Header(done.Facts)
+// setup makes a run from arguments and a seed.
+func (g *grader) setup(args string, seed uint64) (form.Setup, error) {
+	fs := pflag.NewFlagSet(g.p.Name, pflag.ContinueOnError)
+	f := form.New(g.p, fs)
+	err := fs.Parse(append(words(args), "--steps", strconv.Itoa(steps), "--seed", strconv.FormatUint(seed, 10)))
+	if err != nil {
+		return form.Setup{}, err
+	}
+	return f.Setup()
+}
+
+// failing makes the trace of a simulated run.
+func (g *grader) failing(args string, seed uint64) (*failing, error) {
+	made, err := g.setup(args, seed)
+	if err != nil {
+		return nil, err
+	}
+	done, err := made.Simulate()
+	if err != nil {
+		return nil, err
+	}
+	return &failing{made.Header(done.Facts), done.Log}, nil
 }
 
 // explore searches a small system.
@@ -221,14 +233,16 @@ func (g *grader) command(args string) string { return "go run ./cmd/" + g.name +
 
 // count gives the points.
 func (g *grader) count() {
-	work := g.promise(g.work)
-	works := work.Outcome != broken && work.Runs > 0 && g.grade.Failed == ""
+	works := !slices.ContainsFunc(g.work, func(name string) bool {
+		p := g.promise(name)
+		return p.Outcome == broken || p.Runs == 0
+	})
 	for i := range g.grade.Promises {
 		p := &g.grade.Promises[i]
 		switch {
 		case p.Outcome == broken || p.Runs == 0 || g.grade.Failed != "":
 		case !works:
-			p.Outcome = unstarted + g.work
+			p.Outcome = unstarted + strings.Join(g.work, " and ")
 		default:
 			p.Outcome, p.Points = held, p.Of
 			g.grade.Points += p.Of

@@ -43,9 +43,14 @@ func split(m parley.Msg) (path, value []byte, ok bool) {
 	return m.Body[:m.Seq:m.Seq], m.Body[m.Seq:], true
 }
 
+// find returns the place of a path in heard, and whether something came along it.
+func (p *machine) find(path []byte) (int, bool) {
+	return slices.BinarySearchFunc(p.heard, path, func(e entry, path []byte) int { return bytes.Compare(e.path, path) })
+}
+
 // along returns the value that came along a path, or the default if none came.
 func (p *machine) along(path []byte) []byte {
-	i, found := slices.BinarySearchFunc(p.heard, path, func(e entry, path []byte) int { return bytes.Compare(e.path, path) })
+	i, found := p.find(path)
 	if !found {
 		return p.c.Default
 	}
@@ -54,8 +59,7 @@ func (p *machine) along(path []byte) []byte {
 
 // store keeps the first value that comes along a path.
 func (p *machine) store(path, value []byte) {
-	i, found := slices.BinarySearchFunc(p.heard, path, func(e entry, path []byte) int { return bytes.Compare(e.path, path) })
-	if !found {
+	if i, found := p.find(path); !found {
 		p.heard = slices.Insert(p.heard, i, entry{path, value})
 	}
 }

@@ -92,8 +92,8 @@ func (p *machine) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // propose returns the priority that this process proposes for a new message.
 func (p *machine) propose(s *parley.Step) uint64 {
 	// hole: Return a priority that is higher than all priorities that this process knows, and that no other process ever
-	// proposes. Keep it in highest. (If two processes could propose the same priority, two messages could get the same
-	// final one, and nothing would order them. There are s.N processes; s.Self is this one, from 0.)
+	// proposes, so that all final priorities are different. Keep it in highest. There are s.N processes; s.Self is this
+	// one, from 0.
 	// | return 0
 	n := uint64(s.N)
 	p.highest = (p.highest/n+1)*n + uint64(s.Self)
