@@ -185,8 +185,9 @@ func newCommand(a *console.App) *cobra.Command {
 			"a README with the task, and a command. New changes no other file. The exit status is 0, or 2 if the folder " +
 			"exists or there is no such exercise.\n\n" +
 			"There is no release of Parley yet, so the module uses a checkout of Parley: the folder of --source.",
-		Example: "  parley exercise new om\n  parley exercise new twophase homework-3",
-		Args:    console.Args(1, 2, "NAME and perhaps DIR are needed"),
+		Example:   "  parley exercise new om\n  parley exercise new twophase homework-3",
+		Args:      console.Args(1, 2, "NAME and perhaps DIR are needed"),
+		ValidArgs: lists.Of(all, func(e exercise) string { return e.name }), // for completion
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := find(cmd.CommandPath(), args[0])
 			if err != nil {

@@ -214,6 +214,9 @@ func TestNoOrphans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
 			t.Errorf("a program lives on: %v", err)
 		}

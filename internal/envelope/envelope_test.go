@@ -108,6 +108,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A program can neither forge its name nor name processes that do not exist.
+func TestReadRefuses(t *testing.T) {
+	om := envelope.Of(protocol(t, "om"))
+	for _, line := range []string{
+		`{"src":"n1","dest":"n3","body":{}}`, `{"dest":"n5","body":{}}`, `{"dest":"n0","body":{}}`, `{"dest":"n03","body":{}}`,
+		`{"dest":"n2","body":{}}`, `{"dest":"parley","body":{"type":"deliver","origin":"n5","message":1}}`,
+		`{"dest":"parley","body":{"type":"deliver","origin":"n3"}}`, `{"dest":"parley","body":{"type":"decide"}}`,
+		`{"dest":"parley","body":{"type":"set_timer","timer":65535,"after":1}}`,
+		`{"dest":"parley","body":{"type":"set_timer","timer":1,"after":-1}}`,
+	} {
+		if l, err := envelope.Read([]byte(line), 1, om); err == nil {
+			t.Errorf("%s: taken as %+v", line, l)
+		}
+	}
+}
+
 // Whatever a program writes is refused, or is something that a host carries out.
 func FuzzRead(f *testing.F) {
 	for _, line := range []string{
