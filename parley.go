@@ -122,6 +122,13 @@ func (Base) Receive(*Step, ID, Msg) {}
 // Timeout does nothing.
 func (Base) Timeout(*Step, Timer) {}
 
+// Outside has a State that visits nothing. It is for machines whose state is outside of this program, such as in a
+// child process. Only the simulator can run them, because nobody can save or load their state.
+type Outside struct{}
+
+// State visits nothing.
+func (Outside) State(*Vars) {}
+
 // Seat is one machine that a host runs: a process, or a coalition of faulty processes.
 type Seat struct {
 	IDs     []ID

@@ -13,8 +13,8 @@ import (
 )
 
 // elsewhere names the commands whose examples write files, run until they are stopped, or call a cluster. Other tests
-// run them, such as TestCertExamples, TestClusterExamples, TestClientExamples and TestNewProtocol.
-const elsewhere = "new cert lab node cluster doctor agree broadcast subscribe table clock commit status"
+// run them, such as TestCertExamples, TestClusterExamples, TestClientExamples, TestNewProtocol and TestExerciseCheck.
+const elsewhere = "new exercise cert lab node cluster doctor agree broadcast subscribe table clock commit status"
 
 // Every example of a help text runs, from the top of the repository.
 func TestHelpExamples(t *testing.T) {

@@ -43,7 +43,9 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 			*memory = sim.Sim{}
 		}
 	}()
-	memory.Reset(s.Options())
+	opt := s.Options()
+	defer s.hire(&opt)()
+	memory.Reset(opt)
 	memory.Run()
 	t.History = &memory.History
 	t.History.Naming = s.Name
@@ -150,7 +152,9 @@ func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o
 			own := s
 			for i := w; i < len(seeds) && ctx.Err() == nil; i += len(memories) {
 				own.Seed = seeds[i]
-				out[i] = new(own.Try(memory))
+				if t := own.Try(memory); t.Panicked == "" || ctx.Err() == nil { // the end of ctx may end Processes
+					out[i] = &t
+				}
 				if o.OnRun != nil {
 					o.OnRun()
 				}

@@ -152,6 +152,9 @@ type Facts struct {
 	Explored bool `json:"explored,omitempty"`
 	Stepped  bool `json:"stepped,omitempty"`
 	Bare     bool `json:"bare,omitempty"`
+	// Unrepeatable reports that the same arguments and seed can make another run: a process was a program that did not
+	// say when its answers were complete.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 }
 
 // Log collects events, in order. The zero value keeps only their hash and number. A Log must not be used

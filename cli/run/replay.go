@@ -53,6 +53,9 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return parley.FlagErrorf("replay", "%s is a trace of real processes, whose timing cannot be repeated: "+
 			"use parley trace show", *file)
 	}
+	if err := notReplayed(s, *file); err != nil {
+		return err
+	}
 	again := sim.Replay{
 		Protocol: s.Protocol, Faulty: s.Liars(), Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped,
 	}

@@ -19,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lists"
+	"parley/internal/report"
 	"parley/run"
 )
 
@@ -200,12 +201,14 @@ type sweepOutput struct {
 	Faults     map[string]uint64     `json:"faults"`
 	Properties map[string]*run.Tally `json:"properties"`
 	Broken     []broken              `json:"broken"`
+	// Unrepeatable says that the same seeds can make other runs, because they depend on the speed of programs.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 }
 
 // summary is what --json prints.
 func (s *sweepRunner) summary() sweepOutput {
 	return sweepOutput{s.base.Protocol.Name, s.Runs, s.ctx.Err() != nil,
-		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found}
+		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found, s.unrepeatable()}
 }
 
 // print writes the outcome as text.
@@ -252,6 +255,9 @@ func (s *sweepRunner) print(w io.Writer) error {
 		if len(f.Least) > 0 {
 			fmt.Fprintln(&b, input.Command("  least: ", f.Least, width))
 		}
+	}
+	if s.unrepeatable() {
+		b.WriteString("\n" + prose.Fold(report.Unrepeatable("These runs"), width) + "\n")
 	}
 	if len(s.found) == 0 {
 		b.WriteString("\nno promise was broken" + s.soFar() + "\n")

@@ -42,7 +42,7 @@ func replay(s form.Run, log *trace.Log, id parley.ID, effects func(trace.Event, 
 // honest returns what the processes that lie in a run with rounds would have sent if they had been honest, given what
 // they received.
 func honest(s form.Run, log *trace.Log) (sent []trace.Event) {
-	if s.Protocol.Timing != parley.Synchronous || s.Protocol.OnDemand {
+	if s.Protocol.Timing != parley.Synchronous || s.Protocol.OnDemand || len(s.Node) > 0 {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Faulty)) {

@@ -48,6 +48,10 @@ func (a *again) replay() sim.Replay {
 // variables returns the variables of each process before and after the step in which the given number of events is
 // reached.
 func (a *again) variables(at uint64) (before, after [][]parley.Variable, err error) {
+	if len(a.Node) > 0 { // the variables are in programs that have ended
+		none := make([][]parley.Variable, a.Protocol.N)
+		return none, none, nil
+	}
 	at = min(at, uint64(len(a.events)))
 	as := a.replay()
 	began := at
@@ -99,6 +103,9 @@ func (a *again) watch(seen func(event uint64, of parley.ID, v []parley.Variable)
 		event uint64
 		of    parley.ID
 		v     []parley.Variable
+	}
+	if len(a.Node) > 0 {
+		return nil
 	}
 	var steps []step
 	err := a.replay().Watch(a.events, func(began trace.Event, v []parley.Variable) {
