@@ -261,7 +261,9 @@ func (r *rank) inversions(s *sketch) {
 func (r *rank) legend(longest int) (out legend) {
 	out.add(r.used["cell"], "delivered message", box("cell"))
 	out.add(r.used["join"], "the same message", dash("join"))
-	out.add(r.used["inversion"], "delivered in different orders", func(s *sketch, x, y int) { s.circle("inversion", x+13, y) })
+	out.add(r.used["inversion"], "delivered in different orders", func(s *sketch, x, y int) {
+		s.circle("inversion", x+13, y)
+	})
 	out.add(r.used["taint"], "contaminated: it depends on a missed delivery", func(s *sketch, x, y int) {
 		s.rect("cell", x, y-7, 26, 14)
 		s.path("taint", "%s", hatching("/", x, y-7, 26, 14))

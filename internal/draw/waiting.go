@@ -9,8 +9,8 @@ import (
 	"parley/internal/draw/scene"
 )
 
-// Waiting draws what each process waits for over time: a lane for each process, and a bar for each message that it holds
-// back and for each time in which it waits itself.
+// Waiting draws what each process waits for over time. Each process has a lane, with a bar for each message that it
+// holds back and for each time in which it waits itself.
 type Waiting struct {
 	reading.Style
 	Spans []reading.WaitSpan // those that are no messages or waiting processes are not drawn
@@ -56,7 +56,8 @@ func (d Waiting) waitingBars(id parley.ID) (bars []waitingBar, rows int) {
 		joined := false
 		for i := range bars {
 			b := &bars[i]
-			if b.Until == s.Since && b.Kind == s.Kind && (s.Kind == parley.WaitingProcess || b.From == s.From && b.Value == s.Value) {
+			same := s.Kind == parley.WaitingProcess || b.From == s.From && b.Value == s.Value
+			if b.Until == s.Since && b.Kind == s.Kind && same {
 				b.parts, b.Until, b.Ends, joined = append(b.parts, s), s.Until, s.Ends, true
 				break
 			}

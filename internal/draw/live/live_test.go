@@ -80,7 +80,7 @@ func marks(s scene.Scene, role, value string) (n int) {
 // legend is how often the legend shows the sign of a role.
 const legend = 1
 
-// What has ended, and what goes on, is drawn up to the end of the picture, and what is older than the picture is not.
+// What has ended, and what has not, is drawn up to the end of the picture. What is older than the picture is not drawn.
 func TestSpans(t *testing.T) {
 	for _, c := range []struct {
 		until                                parley.Tick
@@ -104,7 +104,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Names, lanes and legend stay at their places when time goes on, and the height of the picture depends only on the
+// Names, lanes and legend stay at their places while time passes, and the height of the picture depends only on the
 // number of nodes.
 func TestCalm(t *testing.T) {
 	fixed := func(until parley.Tick) (out string) {
