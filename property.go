@@ -108,8 +108,8 @@ type Promise struct {
 	Because  string // the theorem and its bound, or the condition that does not hold
 }
 
-// Promised returns the promise of a property. If unless is empty, the property is promised, with the reason
-// because. Otherwise it is not promised, with the reason unless.
+// Promised returns the promise of a property. If the argument unless is empty, the property is promised, and the
+// argument because is the reason. Otherwise the property is not promised, and unless is the reason.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }

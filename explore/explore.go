@@ -80,7 +80,7 @@ import (
 // Options describe a search.
 type Options struct {
 	Protocol parley.Protocol
-	// Roots are the possible beginnings of a run; at least one.
+	// Roots are the possible beginnings of a run. There must be at least one.
 	Roots []Root
 	Model Model
 	Step  StepSize
@@ -101,10 +101,10 @@ type Options struct {
 	// Unreduced takes every transition in every state. Without it, if two orders of the same transitions lead
 	// to the same state, the search takes only one of them.
 	Unreduced bool
-	// Alike names processes that are interchangeable. If two states differ only by an exchange of these
-	// processes, only one of the states is visited. The protocol must have a Rename, and no goal may name one
-	// of these processes. None of them may have a special role in the protocol; the search does not check
-	// that. None may restart, because nothing renames the contents of a log.
+	// Alike names processes that are interchangeable. If two states differ only by an exchange of these processes,
+	// only one of the states is visited. The protocol must have a Rename, and no goal may name one of these
+	// processes. None of them may have a special role in the protocol. The search does not check this. None may
+	// restart, because nothing renames the contents of a log.
 	Alike parley.Set
 	// Ordered makes the order of requests and deliveries at different processes part of a state, for
 	// properties and goals that depend on this order. It increases the number of states a lot.

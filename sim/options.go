@@ -55,9 +55,9 @@ type Options struct {
 	// means 1<<40.
 	Steps uint64
 
-	// Promised says what the protocol may assume about links and clocks. The zero value means
-	// Protocol.Relies. If Promised.Delay is 0, it means Options.Delay.Most; the delays in Options.Links do
-	// not matter for that. Anything worse appears in the conditions of the run.
+	// Promised says what the protocol may assume about links and clocks. The zero value means Protocol.Relies. If
+	// Promised.Delay is 0, it means Options.Delay.Most, even if Options.Links has other delays. Anything worse
+	// appears in the conditions of the run.
 	Promised parley.ModelAssumptions
 
 	Signer Signer     // nil: Ideal(Seed)
