@@ -91,8 +91,7 @@ type NetworkFaults struct {
 	Disconnected bool // at the end, correct processes are not connected through correct processes
 }
 
-// ProcessFaults are faults of processes that do not count as faulty, and false
-// suspicions.
+// ProcessFaults are false suspicions, and faults of processes that do not count as faulty.
 type ProcessFaults struct {
 	Restarted bool // a process restarted after a crash
 	LostDisk  bool // a process restarted without its durable state

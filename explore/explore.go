@@ -128,7 +128,7 @@ type Options struct {
 // Root is one possible beginning of a run: which processes may lie, and the requests.
 type Root struct {
 	// Faulty processes form one coalition. If a behavior calls Choose, the search tries every answer. With
-	// faulty.Any every answer to the protocol's Lies is tried.
+	// faulty.Any, the search tries every answer to the protocol's Lies.
 	Faulty map[parley.ID]faulty.Behavior
 	// Requests to one process are made in this order. In synchronous protocols they are made before round 0.
 	// In asynchronous protocols, and in protocols with rounds on demand, they are made at any time.

@@ -51,7 +51,7 @@ type Options struct {
 	// Until is the time at which the run ends. With 0 the run continues while anything is due. Events that
 	// would be due at or after the greatest Tick never happen.
 	Until parley.Tick
-	// Steps is the largest number of clauses in a run. A run with more is stopped: see Stats.OutOfSteps. 0
+	// Steps is the largest number of clauses in a run. A run with more clauses is stopped: see Stats.OutOfSteps. 0
 	// means 1<<40.
 	Steps uint64
 

@@ -54,7 +54,7 @@ type History struct {
 	by   map[string]*Finished
 }
 
-// NewHistory returns a history of at most most transactions.
+// NewHistory returns a history that holds at most the given number of transactions.
 func NewHistory(most int) History {
 	return History{most: most, at: make(map[parley.Path]*Finished), by: make(map[string]*Finished)}
 }
