@@ -98,7 +98,7 @@ func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
 // loading.
 func (v *Vars) Skips() bool { return v.skipped() }
 
-// Durable visits variables that survive a crash; all others are volatile.
+// Durable visits variables that survive a crash. All other variables are volatile.
 func (v *Vars) Durable(visit func()) {
 	v.inside++
 	visit()
