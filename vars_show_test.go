@@ -18,8 +18,8 @@ type queued struct {
 func (q *queued) State(v *parley.Vars) {
 	v.Set("of", &q.of)
 	v.ID("who", &q.who)
-	if v.Showing() {
-		v.Derive(parley.Variable{Name: "waits", Kind: parley.WaitingProcess, Waits: v.Called(q.who) + " and " + v.List(q.of)})
+	if shown := v.Shown(); shown != nil {
+		shown.Derive(parley.Variable{Name: "waits", Kind: parley.WaitingProcess, Waits: shown.Called(q.who) + " and " + shown.List(q.of)})
 	}
 }
 

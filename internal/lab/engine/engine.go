@@ -74,7 +74,7 @@ var answerers = map[string]answerer{
 	"event":   ofRun((*made).event),
 	"state":   ofRun((*made).state),
 	"vote":    ofRun((*made).vote),
-	"waiting": ofRun((*made).waiting),
+	"waiting": ofRun(func(m *made, _ aboutRun) (any, error) { return waitingOf(m.processes(), m.waits()), nil }),
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,

@@ -139,7 +139,8 @@ type Variable struct {
 
 // kinds are the kinds of variables that the answer to "waiting" has.
 var kinds = map[parley.VariableKind]string{
-	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica", parley.WaitingProcess: "waits",
+	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica",
+	parley.WaitingProcess: "waits",
 }
 
 func (m *made) state(q struct {
