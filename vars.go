@@ -22,7 +22,7 @@ type Vars struct {
 	buf     []byte // saving: written so far; loading: not yet read
 	bad     bool   // loading: the bytes do not fit
 	names   []string
-	shown   *Shown // showing
+	shown   *Shown // showing or deriving
 	renamed *Renaming
 }
 
@@ -32,6 +32,7 @@ const (
 	saving mode = iota
 	loading
 	showing
+	deriving // showing only what State methods derive
 )
 
 // Renaming says how processes are permuted: process i becomes Perm[i].

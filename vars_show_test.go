@@ -36,6 +36,9 @@ func TestShowNamedNamesProcessesAndDerives(t *testing.T) {
 	if got := parley.Show(m, 0); got[0].Value != "[0 2]" || got[1].Value != "1" || got[2].Waits != "1 and 0, 2" {
 		t.Errorf("got %+v, want numbers", got)
 	}
+	if got := parley.ShowDerived(m, 0, nil); !slices.Equal(got, parley.Show(m, 0)[2:]) {
+		t.Errorf("got %+v, want only the derived one", got)
+	}
 	plain := &queued{}
 	if b := parley.Save(m, 0, nil); !parley.Load(plain, 0, b) || !bytes.Equal(parley.Save(plain, 0, nil), b) || *plain != *m {
 		t.Errorf("loaded %+v, want %+v", plain, m)

@@ -49,16 +49,16 @@ func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, 
 }
 
 // Watch replays the events of a trace. After each step of a correct process it calls each with the event that began the
-// step and the variables of the process: nil if the process is down.
-func (r Replay) Watch(events []trace.Event, each func(step trace.Event, shown []parley.Variable)) error {
+// step and the derived variables of the process. up is false if the process is down.
+func (r Replay) Watch(events []trace.Event, each func(step trace.Event, up bool, derived []parley.Variable)) error {
 	p := r.replayer()
 	p.watch = func(e trace.Event) {
 		q := &p.procs[e.At]
 		if q.machine == nil {
-			each(e, nil)
+			each(e, false, nil)
 			return
 		}
-		each(e, parley.ShowNamed(q.machine, q.clock.Shows(p.now), r.Naming))
+		each(e, true, parley.ShowDerived(q.machine, q.clock.Shows(p.now), r.Naming))
 	}
 	_, err := p.run(events, len(events))
 	return err
