@@ -38,8 +38,8 @@ const (
 // Renaming says how processes are permuted: process i becomes Perm[i].
 type Renaming struct {
 	Perm []ID
-	// Msg renames the processes that a message names; e is the address before
-	// renaming. It is the protocol's Rename.
+	// Msg renames the processes that a message names. It is the field Rename of the protocol. The argument e is the
+	// address before renaming.
 	Msg func(e Env, m Msg, perm []ID) Msg
 }
 
@@ -98,7 +98,7 @@ func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
 // loading.
 func (v *Vars) Skips() bool { return v.skipped() }
 
-// Durable visits variables that survive a crash; all others are volatile.
+// Durable visits variables that survive a crash. All other variables are volatile.
 func (v *Vars) Durable(visit func()) {
 	v.inside++
 	visit()
@@ -329,8 +329,8 @@ func Printable(b []byte) string {
 	return string(b)
 }
 
-// Msg visits a message that the machine holds back. e is its address; only the fields that Rename reads must
-// be set. If Renaming.Msg is nil, the message is not renamed.
+// Msg visits a message that the machine holds back. The argument e is the address of the message. Only the fields
+// that Rename reads must be set. If Renaming.Msg is nil, the message is not renamed.
 func (v *Vars) Msg(name string, e Env, m *Msg) {
 	if v.skipped() {
 		return
@@ -400,7 +400,7 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	}
 }
 
-// Machine visits the state of a machine inside this one.
+// Machine visits the state of an inner machine.
 func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	if v.mode != showing {
 		m.State(v)
@@ -411,8 +411,8 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	v.names = v.names[:len(v.names)-1]
 }
 
-// Inner visits the state of an inner machine that has messages of its own. rename renames the messages that
-// the inner machine holds back; nil leaves them unchanged.
+// Inner visits the state of an inner machine that has its own kinds of messages. The function rename renames the
+// messages that the inner machine holds back. If rename is nil, they stay unchanged.
 func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
 	outer := v.renamed
 	if outer != nil {

@@ -87,9 +87,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Watch shows what each process derives after each of its steps, and nothing of a process that is down. The last is what
+// WatchDerived shows what each process derives after each of its steps, and nothing of a process that is down. The last is what
 // Variables shows at the end.
-func TestWatchShowsEachStep(t *testing.T) {
+func TestWatchDerivedShowsEachStep(t *testing.T) {
 	names := func(list []parley.Variable) (out []string) {
 		for _, v := range list {
 			if v.Kind > parley.ProcessSet {
@@ -103,7 +103,7 @@ func TestWatchShowsEachStep(t *testing.T) {
 		o.Seed = 1
 		r, events := replay(o)
 		last, downs := make([][]string, o.Protocol.N), 0
-		err := r.Watch(events, func(step trace.Event, up bool, derived []parley.Variable) {
+		err := r.WatchDerived(events, func(step trace.Event, up bool, derived []parley.Variable) {
 			if last[step.At] = names(derived); up == (step.Op == trace.Crash) || len(last[step.At]) != len(derived) {
 				t.Errorf("%s, event %d, %v: %v", name, step.ID, step.Op, derived)
 			}

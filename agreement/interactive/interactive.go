@@ -4,20 +4,20 @@
 // The problem: every process has an initial value, and all correct processes must decide on the same vector.
 // If process i is correct, entry i of the vector must be the initial value of process i.
 //
-// The bound, the rounds and the fault model are the same as those of the Byzantine agreement, because only the
-// agreements send messages.
+// The Byzantine agreement determines the bound, the rounds and the fault model, because only the agreements send
+// messages.
 //
-// All n agreements run side by side, in the same rounds and in the same frames. Process i is the source of
-// agreement i. When the last round closes, each process enters the decision of agreement i as entry i of its
-// vector. For its own agreement, a process decides on its own value, because in eig, om and sm a source receives
-// nothing about its value.
+// All n agreements run in parallel, in the same rounds and in the same frames. Process i is the source of agreement
+// i. When the last round closes, each process enters the decision of agreement i as entry i of its vector. For its
+// own agreement, a process decides on its own value, because in eig, om and sm a source receives nothing about its
+// value.
 //
 // Why it works: consider entry i. If process i is faulty, all correct processes are lieutenants of agreement i, so
 // they enter the same value. If process i is correct, all other correct processes enter its value, because
 // agreement i has validity. Process i enters its own value, too.
 //
 // Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1, and
-// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the problem is from Pease, Shostak and
+// "Interactive Consistency by Running the Byzantine Agreement Protocol". The problem is from Pease, Shostak and
 // Lamport (1980).
 package interactive
 

@@ -8,14 +8,15 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Priority is the place of a message in the total order: lowest first, by number and then by the process that
-// proposed the number. No process proposes a number twice, so no two messages have the same priority.
+// Priority is the place of a message in the total order. The lowest priority comes first. Priorities are ordered by
+// number, and then by the process that proposed the number. No process proposes a number twice, so no two messages
+// have the same priority.
 type Priority struct {
 	Number uint64
 	By     parley.ID
 }
 
-// Compare is negative if p comes before q, positive if q comes first.
+// Compare returns a negative number if p comes before q, and a positive number if q comes first.
 func (p Priority) Compare(q Priority) int {
 	return cmp.Or(cmp.Compare(p.Number, q.Number), cmp.Compare(p.By, q.By))
 }

@@ -14,10 +14,10 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Window is how many broadcasts of one sender a process keeps at a time, from the first one that it has
-	// not delivered; by default 96, at least 3. A correct process may fall behind by a third of it.
+	// Window is how many broadcasts of one sender a process keeps, from the first broadcast that it has not
+	// delivered. The default is 96, and the minimum is 3. A correct process may fall behind by a third of Window.
 	Window int
-	// Limit is the largest payload, in bytes; by default 64 KiB.
+	// Limit is the largest payload, in bytes. The default is 64 KiB.
 	Limit int
 }
 

@@ -15,13 +15,13 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N int
-	// Window is how far ahead of the last delivery the messages of one incarnation of a sender are accepted,
-	// in messages; 0 means diffusion.Window.
+	// Window is how far ahead of its last delivery a process accepts the messages of one incarnation of a sender, in
+	// messages. 0 means diffusion.Window.
 	Window int
-	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity; nil
-	// means diffusion on a complete graph.
+	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity. nil means
+	// diffusion in which all processes are neighbors.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform declares that the broadcast below is uniform; then this one is, too.
+	// Uniform declares that the broadcast below is uniform. Then this broadcast is also uniform.
 	Uniform bool
 }
 

@@ -11,8 +11,8 @@ import (
 // NoContamination is the name of the property Clean.
 const NoContamination = "no contamination"
 
-// Clean is the property that no correct process delivers a message from a state that lacks a delivery: a
-// message of a process that never delivered what a correct one had delivered longer than grace before the
+// Clean is the property that no correct process delivers a message from a wrong state. A message is from a wrong
+// state if its sender never delivered something that a correct process had delivered longer than grace before the
 // broadcast.
 func Clean(grace parley.Tick) parley.Property {
 	return parley.Property{
@@ -44,8 +44,8 @@ func tainted(grace parley.Tick) func(h *parley.History) []uint64 {
 	}
 }
 
-// Taint is one step of contamination: At delivered Payload of From, which had never delivered the payload
-// Missed of Origin, or had itself delivered a contaminated message.
+// Taint is one step of contamination: process At delivered Payload of process From. Before that, From had not
+// delivered the payload Missed of Origin, or had itself delivered a contaminated message.
 type Taint struct {
 	At, From parley.ID
 	When     parley.Tick

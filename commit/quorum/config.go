@@ -13,14 +13,14 @@ import (
 
 // Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote. M is how many of them may be crashed or unreachable
-	// while the others continue.
+	// N is the number of processes. All of them vote. M is how many of them may be crashed or unreachable while the
+	// others continue.
 	N, M int
-	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
-	// a process's clock. If a message takes longer, transactions may abort unnecessarily; nothing worse
-	// happens. 0 means 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of a
+	// process's clock. If a message takes longer, transactions may abort unnecessarily, but nothing worse happens. 0
+	// means 1000.
 	Delta parley.Tick
-	// Votes is how long a process that is asked for its vote may take to have it. 0 means one Delta.
+	// Votes is how long a process may take until it has its vote, after it was asked. 0 means one Delta.
 	Votes parley.Tick
 }
 

@@ -101,7 +101,7 @@ func (l *lanes) cuts(s *sketch) {
 			until = min(until, c.Until)
 		}
 		x := l.axis.At(c.Since)
-		s.rect("severed", x, 24, max(l.axis.At(until)-x, 3), 5).Tip = "the network is cut from " + clockTime(c.Since)
+		s.rect("cutoff", x, 24, max(l.axis.At(until)-x, 3), 5).Tip = "the network is cut from " + clockTime(c.Since)
 		s.line("cut", x, 24, x, l.bottom)
 		if c.Until > 0 && c.Until <= l.axis.To {
 			s.line("cut", l.axis.At(until), 24, l.axis.At(until), l.bottom)
@@ -290,7 +290,7 @@ func (l *lanes) legend() (out legend) {
 	})
 	out.add(l.used["faulty"], "faulty process", faultyName)
 	out.add(l.used["cut"], "the network is cut", func(s *sketch, x, y int) {
-		s.rect("severed", x, y-3, 26, 5)
+		s.rect("cutoff", x, y-3, 26, 5)
 	})
 	out.add(l.used["parting"], "one has committed, and another one has aborted", func(s *sketch, x, y int) {
 		s.line("parting", x+13, y-9, x+13, y+9)

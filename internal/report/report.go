@@ -17,16 +17,19 @@ import (
 
 // Report is the outcome of a run, as --json prints it.
 type Report struct {
-	Protocol  string            `json:"protocol"`
-	Title     string            `json:"title"`
-	Paper     string            `json:"paper"`
-	N         int               `json:"n"`
-	M         int               `json:"m"`
-	Seed      uint64            `json:"seed"`
-	Host      string            `json:"host,omitempty"` // empty for the simulator
-	Faulty    map[string]string `json:"faulty"`
-	Values    map[string]string `json:"values"`
-	Decisions map[string]string `json:"decisions"`
+	Protocol string   `json:"protocol"`
+	Title    string   `json:"title"`
+	Paper    string   `json:"paper"`
+	N        int      `json:"n"`
+	M        int      `json:"m"`
+	Seed     uint64   `json:"seed"`
+	Host     string   `json:"host,omitempty"` // empty for the simulator
+	Node     []string `json:"node,omitempty"` // the program that was each process, and its arguments
+	// Unrepeatable says that the same arguments and seed can make another run.
+	Unrepeatable bool              `json:"unrepeatable,omitempty"`
+	Faulty       map[string]string `json:"faulty"`
+	Values       map[string]string `json:"values"`
+	Decisions    map[string]string `json:"decisions"`
 	// Deliveries are in each process's order, without decisions.
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
 	// Indications are what each process notified the layer above it of, such as suspicions.
@@ -92,7 +95,8 @@ func New(s form.Run, log *trace.Log, facts trace.Facts) *Report {
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
-		run: s, Host: s.Host, HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
+		run: s, Host: s.Host, Node: s.Node, Unrepeatable: facts.Unrepeatable,
+		HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
 	}
 	r.lossy = facts.Network.Lost || facts.Network.Cut || facts.Network.Doubled
 	header := s.Header(facts)

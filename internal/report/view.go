@@ -48,7 +48,7 @@ type View struct {
 func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, options: o, style: s.Style(width)}
-	v.style.Color = o.Color
+	v.style.Color, v.style.Honest = o.Color, honest(s, log)
 	for id := range parley.ID(s.Protocol.N) {
 		if !r.history.Correct(id) {
 			v.style.Faulty.Add(id)
@@ -128,7 +128,11 @@ func (v *View) origin() string {
 	if v.run.Host != "" {
 		return v.run.Words
 	}
-	return fmt.Sprintf("seed %d", v.run.Seed)
+	text := fmt.Sprintf("seed %d", v.run.Seed)
+	if len(v.run.Node) > 0 {
+		text += ", each process runs the program " + parley.Printable([]byte(strings.Join(v.run.Node, " ")))
+	}
+	return text
 }
 
 // Owner returns the process whose information tree is shown, and whether there is one.
@@ -227,6 +231,9 @@ func (v *View) Print(w io.Writer) error {
 		end = left + "\n" + end
 	}
 	end = prose.Fold(end, v.style.Width) + "\n"
+	if v.report.Unrepeatable {
+		end += prose.Fold(Unrepeatable("This run"), v.style.Width) + "\n"
+	}
 	if v.Heading == "" {
 		end += input.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
 	}
@@ -420,4 +427,10 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 		}
 	}
 	return r
+}
+
+// Unrepeatable says why runs of programs cannot be repeated.
+func Unrepeatable(runs string) string {
+	return runs + " cannot be repeated exactly: a program did not end its answers with parley_done, so Parley waited " +
+		"for them, and the result depends on the speed of this computer."
 }

@@ -22,7 +22,7 @@ func Waits(s form.Run, log *trace.Log, facts trace.Facts, faulty parley.Set) []r
 		Naming: s.Names.Full,
 	}
 	var all reading.Waits
-	if err := again.Watch(log.Events, all.Step); err != nil {
+	if err := again.WatchDerived(log.Events, all.Step); err != nil {
 		return nil
 	}
 	return all.End(faulty)

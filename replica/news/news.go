@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Board is the state machine: the articles read so far, in order. Its commands are "article NAME" and
-// "response NAME to NAME"; the answer says whether a response was understood.
+// Board is the state machine: the articles read so far, in order. Its commands are "article NAME" and "response NAME
+// to NAME". The answer says whether a response was understood.
 type Board struct{ read []string }
 
 // New returns an empty board.

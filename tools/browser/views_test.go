@@ -118,6 +118,20 @@ func TestTraitorLevels(t *testing.T) {
 	}
 }
 
+// A search from the second round on keeps what was sent in the first one, and proves nothing about the level.
+func TestTraitorBreaksFromHere(t *testing.T) {
+	b := open(t, served(t))
+	b.says(shown)
+	b.follow("#/traitor?level=7&round=1")
+	b.says("round 1 of 0..2")
+	b.press("Break it for me")
+	b.says("From round 1 on, nothing breaks agreement.")
+	if text := evaluate[string](b, "document.querySelector('main').innerText"); strings.Contains(text, "Nobody can do it") {
+		t.Errorf("the level is done:\n%s", text)
+	}
+	b.clean()
+}
+
 // A search finds a run. The page shows it, also after it is loaded again, and another tab says that it does not have it.
 func TestExploreOpensTheRun(t *testing.T) {
 	for name, address := range forms {

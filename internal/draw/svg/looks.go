@@ -88,6 +88,12 @@ var looks = map[string]string{
 	"restart":     "r:3;fill:$text",
 	"befalls":     "r:3;fill:$faint",
 
+	// Clusters that run.
+	"ended":   "stroke:$fault;stroke-width:2.2;fill:none",
+	"again":   "stroke:$text;stroke-width:1.6;fill:none",
+	"severed": "stroke:$fault;stroke-width:1.8",
+	"mended":  "stroke:$border;stroke-width:1.2",
+
 	"plate": "fill:$card;fill-opacity:0.88", // behind a text, over the arrows
 
 	// Time from left to right.
@@ -102,7 +108,7 @@ var looks = map[string]string{
 	"stage-stripe":       "fill:none;stroke:$value;stroke-opacity:0.35",
 	"stage-plate":        "fill:$fill",
 	"cut":                "stroke:$fault;stroke-width:1;stroke-dasharray:2 4",
-	"severed":            "fill:$fault;fill-opacity:0.45",
+	"cutoff":             "fill:$fault;fill-opacity:0.45",
 	"parting":            "stroke:$fault;stroke-width:2.2",
 	"stage-plate faulty": "fill:$liar",
 

@@ -32,6 +32,7 @@ type Engine struct {
 	scenarios fs.FS
 	version   string
 	runs      runs
+	kept      kept
 }
 
 // New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
@@ -65,6 +66,7 @@ type answerer func(ctx context.Context, e *Engine, question []byte, progress fun
 var answerers = map[string]answerer{
 	"about":   ofAll((*Engine).about),
 	"form":    ofAll((*Engine).form),
+	"guide":   ofAll((*Engine).guide),
 	"levels":  ofAll((*Engine).levels),
 	"cost":    ofAll((*Engine).cost),
 	"run":     ofRun((*made).answer),
@@ -73,6 +75,8 @@ var answerers = map[string]answerer{
 	"story":   ofRun((*made).story),
 	"event":   ofRun((*made).event),
 	"state":   ofRun((*made).state),
+	"history": ofRun((*made).history),
+	"cone":    ofRun((*made).cone),
 	"vote":    ofRun((*made).vote),
 	"waiting": ofRun(func(m *made, _ aboutRun) (any, error) { return waitingOf(m.processes(), m.waits()), nil }),
 	"export":  ofRun((*made).export),
@@ -162,6 +166,10 @@ type LevelsAnswer struct {
 }
 
 func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) guide(struct{ asked }) (any, error) {
+	return guideOf(commands{e.protocols, e.scenarios})
+}
 
 func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 

@@ -113,3 +113,23 @@ func TestLevelPairs(t *testing.T) {
 		}
 	}
 }
+
+// A search from a round on keeps what was sent before it.
+func TestSearchFrom(t *testing.T) {
+	e := newEngine()
+	const wins = "2=moves:1-3-0-1" // P2 lies to P3 in round 1, which is its only one
+	for _, c := range []struct {
+		faulty string
+		from   int
+		found  bool
+	}{{"2=moves:", 0, true}, {"2=moves:", 1, true}, {"2=moves:", 2, false}, {wins, 2, true}} {
+		run := map[string]any{"protocol": "om", "flags": map[string]string{
+			"n": "3", "m": "1", "beyond-bound": "true", "faulty": c.faulty}}
+		found := answers[traitor.Verdict](t, e, map[string]any{
+			"ask": "search", "run": run, "free": []string{"P2"}, "from": c.from, "property": "validity", "seconds": 60,
+		})
+		if (found.Outcome == "found") != c.found || c.found && found.Flag != wins || !c.found && found.Outcome != "exhausted" {
+			t.Errorf("%s from round %d: %+v", c.faulty, c.from, found)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
 	"parley/trace"
@@ -30,6 +32,7 @@ type made struct {
 	facts    trace.Facts
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
+	file     string                      // of the trace, if that is known
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
@@ -113,7 +116,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
 	if m.recorded {
-		return input.Program + " trace show " + input.Quote(m.Protocol.Name+".jsonl")
+		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
 	return input.Command("", m.Args, 1<<16)
 }
@@ -237,6 +240,8 @@ type Table struct {
 	Senders   []Process `json:"senders"`
 	Receivers []Process `json:"receivers"`
 	Cells     [][]Cell  `json:"cells"` // by receiver, then by sender
+	// Reading explains one row of the table in words; empty if rows are not values with paths.
+	Reading string `json:"reading,omitempty"`
 }
 
 // Cell is what one process sent to another one in a round.
@@ -309,9 +314,40 @@ func (m *made) tables(_ aboutRun) (any, error) {
 				}
 			}
 		}
+		if m.Protocol.Tree != nil {
+			t.Reading = readingOf(t.Cells, m.Names)
+		}
 		a.Tables = append(a.Tables, t)
 	}
 	return a, nil
+}
+
+// readingOf explains the first row of a table that has a path.
+func readingOf(cells [][]Cell, names naming.Names) string {
+	for _, c := range slices.Concat(cells...) {
+		for _, row := range c.Rows {
+			_, pair, ok := strings.Cut(row, "{")
+			pair, closed := strings.CutSuffix(pair, "}")
+			value, steps, paired := strings.Cut(pair, ",")
+			if !ok || !closed || !paired || strings.ContainsAny(steps, ",{}") {
+				continue
+			}
+			path := strings.Split(steps, ".")
+			if len(path) == 1 {
+				path = strings.Split(steps, "")
+			}
+			text := "the value is " + value
+			for _, step := range path {
+				id, err := names.Parse(step, parley.MaxProcesses)
+				if err != nil {
+					return ""
+				}
+				text = names.Full(id) + " says that " + text
+			}
+			return row + " means: " + text + "."
+		}
+	}
+	return ""
 }
 
 // mostRows is how many rows of a message are shown.

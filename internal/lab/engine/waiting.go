@@ -14,13 +14,13 @@ type WaitingAnswer struct {
 
 // Waiter is a process with what it held and waited for.
 type Waiter struct {
-	Name  string `json:"name"`
-	Ref   string `json:"ref"`
-	Spans []Span `json:"spans"`
+	Name  string     `json:"name"`
+	Ref   string     `json:"ref"`
+	Spans []WaitSpan `json:"spans"`
 }
 
-// Span is a time in which a process has a variable that the page draws.
-type Span struct {
+// WaitSpan is a time in which a process has a variable that the page draws.
+type WaitSpan struct {
 	Kind  string   `json:"kind"` // counts, held, replica or waits
 	Name  string   `json:"name"`
 	Value string   `json:"value"`
@@ -37,10 +37,10 @@ type Span struct {
 func waitingOf(all []Process, spans []reading.WaitSpan) WaitingAnswer {
 	a := WaitingAnswer{Processes: []Waiter{}}
 	for _, p := range all {
-		a.Processes = append(a.Processes, Waiter{Name: p.Name, Ref: p.Ref, Spans: []Span{}})
+		a.Processes = append(a.Processes, Waiter{Name: p.Name, Ref: p.Ref, Spans: []WaitSpan{}})
 	}
 	for _, s := range spans {
-		one := Span{
+		one := WaitSpan{
 			Kind: kinds[s.Kind], Name: s.Name, Value: s.Value, Place: s.Place, Waits: s.Waits, Since: s.Since, Until: s.Until,
 			Parts: s.Parts,
 		}

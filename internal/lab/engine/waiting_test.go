@@ -59,7 +59,7 @@ func TestWaiting(t *testing.T) {
 }
 
 // words describes a span.
-func words(s engine.Span) string {
+func words(s engine.WaitSpan) string {
 	text := s.Kind + " " + s.Value
 	for _, part := range [][2]string{{" of ", s.From}, {" at ", s.Place}, {" waits for ", s.Waits}} {
 		if part[1] != "" {
@@ -137,7 +137,7 @@ func TestPicturesMarkWhatBreaks(t *testing.T) {
 			svg := answers[engine.PictureAnswer](t, e, map[string]any{
 				"ask": "picture", "name": name, "run": map[string]any{"scenario": string(text)},
 			}).SVG
-			for _, mark := range []string{"inversion", "taint", "parting", "severed"} {
+			for _, mark := range []string{"inversion", "taint", "parting", "cutoff"} {
 				if strings.Contains(svg, `class="`+mark) {
 					t.Errorf("%s: %s", scenario, mark)
 				}

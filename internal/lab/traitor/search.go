@@ -36,6 +36,7 @@ const mostSearch = 10 * time.Minute
 // Question is what a search is for.
 type Question struct {
 	Free     []string `json:"free"`     // the processes that send anything
+	From     int      `json:"from"`     // the first round in which they do: before it they send what the run says
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
 	// Split means to try the lies of the last round separately for each receiver, and no silence. In a protocol in
@@ -75,7 +76,7 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 		if err != nil {
 			return Verdict{}, err
 		}
-		root.Faulty[id] = free
+		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], free.Choose)
 	}
 	if len(root.Faulty) == m.Protocol.N {
 		return Verdict{}, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
@@ -108,8 +109,26 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	}
 	found := report.Findings[0]
 	a.Property, a.Why = found.Property, found.Why
-	a.Flag = movesOf(m, root, &found.Run)
+	a.Flag = movesOf(m, root, q.From, &found.Run)
 	return a, nil
+}
+
+// chooser answers the choices of a behavior.
+type chooser = func(s *parley.Step, t *parley.Turn, k, n int) int
+
+// freeFrom returns the behavior of a process that answers by choose from a round on, and before it as kept does.
+func freeFrom(round int, kept faulty.Behavior, choose chooser) faulty.Behavior {
+	free := faulty.Any
+	free.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+		switch {
+		case faulty.RoundOf(t) >= round:
+			return choose(s, t, k, n)
+		case kept.Choose == nil:
+			return 0
+		}
+		return kept.Choose(s, t, k, n)
+	}
+	return free
 }
 
 // searchSplit makes a search whose last round is split.
@@ -121,7 +140,7 @@ func searchSplit(ctx context.Context, m form.Run, o explore.Options) (Verdict, e
 	a := Verdict{Outcome: report.Outcome.String(), States: report.Stages, Adversaries: report.Runs}
 	if len(report.Findings) > 0 {
 		found := report.Findings[0]
-		a.Property, a.Why, a.Flag = found.Property, found.Why, movesOf(m, found.Liars, nil)
+		a.Property, a.Why, a.Flag = found.Property, found.Why, movesOf(m, found.Liars, 0, nil)
 	}
 	return a, nil
 }
@@ -139,7 +158,7 @@ func draws(how faulty.Behavior) bool {
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
 // more, with the same answers to their choices, and notes where each was given. If found is nil, the behaviors of the
 // root give the answers. In a protocol with rounds what a process is asked does not depend on the speed of messages.
-func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
+func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string {
 	var answers []int
 	if found != nil {
 		for _, step := range found.Steps {
@@ -154,14 +173,17 @@ func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
 			continue
 		}
 		given := how.Choose
-		how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
-			answer := 0
+		as := freeFrom(from, m.Faulty[id], func(s *parley.Step, t *parley.Turn, k, n int) (answer int) {
 			switch {
 			case found == nil:
 				answer = given(s, t, k, n)
 			case len(answers) > 0:
 				answer, answers = min(answers[0], n-1), answers[1:]
 			}
+			return answer
+		})
+		how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+			answer := as.Choose(s, t, k, n)
 			if answer > 0 {
 				move := faulty.Move{Round: faulty.RoundOf(t), To: t.To, Choice: k, Answer: answer}
 				made[id] = append(made[id], move)

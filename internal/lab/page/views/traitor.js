@@ -27,6 +27,7 @@ function Levels({current}) {
           <span class="number">${i + 1}</span><span class="name">${l.title}</span>
           ${sign && html`<span class="sign ok" title=${says} aria-label=${says}>${sign}</span>`}</a></li>`;
       })}</ol>
+      <p class="why">✓ won by you · ◐ shown by the engine · ∎ proven · ≈ not found in many runs</p>
       <p class="why">A level that cannot be won by lies is won by “Prove it”: the engine tries all adversaries and counts them. Where
         these are too many, it makes many runs, and proves nothing.</p>
       ${Object.keys(finished).length > 0 && html`<p><button onClick=${forget}>Forget my progress</button></p>`}</nav>`;
@@ -82,7 +83,7 @@ function Play({level, g, menus, rounds, round, tables}) {
         ${seats && round !== null && html`<button class="primary" disabled=${!menus} onClick=${close}>Send, and close the round</button>`}
         <button disabled=${!steps} onClick=${undo} title="Ctrl+Z">Undo</button>
         <button disabled=${!steps && !begun(g)} onClick=${startOver}>Start over</button></div>
-      <${Prove} key=${level.id} level=${level}/>
+      <${Prove} key=${level.id} level=${level} round=${round}/>
     </section>`;
 }
 
