@@ -109,7 +109,18 @@ func seat(m *made, q struct {
 	aboutRun
 	Of string `json:"of"`
 }) (any, error) {
+	if err := m.simulable(); err != nil {
+		return nil, err
+	}
 	return traitor.Seat(m.Run, q.Of)
+}
+
+// simulable returns an error if the processes of the run were programs: the lab starts none.
+func (m *made) simulable() error {
+	if len(m.Node) > 0 {
+		return errors.New("the processes of this run were programs, and the lab starts none: use parley run with --node")
+	}
+	return nil
 }
 
 // search answers whether faulty processes can break a property.
@@ -123,6 +134,9 @@ func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (an
 	}
 	m, err := e.of(q.Setting)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.simulable(); err != nil {
 		return nil, err
 	}
 	return traitor.Search(ctx, m.Run, q.Question, progress)
