@@ -37,7 +37,7 @@ import (
 )
 
 // Main runs the command line of the process and exits. It catches SIGPIPE: if the reader of its output has ended, the
-// command ends by the write error and not by the signal, and so removes its temporary folder.
+// command ends by the write error and not by the signal. So it can remove its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	input.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
@@ -53,7 +53,8 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
 	args = bench.LongFlags(args)
-	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args)}
+	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args),
+		Version: version()}
 	if err := clashes(a); err != nil {
 		a.Complain(console.Usage, err)
 		return console.Usage

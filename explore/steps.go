@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// Place is where a run is after some of its transitions, for a reader who takes them one by one.
+// Place describes the state of a run after some of its transitions, for a reader who follows the run step by step.
 type Place struct {
 	// Run is the run so far.
 	Run Run
 	// Next holds the transitions that are possible now, each with its outcome. A transition with several outcomes,
-	// such as the answers of a liar, is there once for each.
+	// such as the answers of a liar, has one entry for each outcome.
 	Next []Step
 	// More is the number of further transitions. At most 500 are in Next.
 	More int
@@ -23,10 +23,10 @@ type Place struct {
 	Begins int
 }
 
-// Follow begins a run in the given root, takes the transitions with the given numbers, and returns where it is then. A
-// number is an index in the Next of the place before. Begin is the number of the initial state, in which processes have
-// started: there are several if a process can crash, or a liar can choose, at once. Follow takes single transitions,
-// whatever o.Step is.
+// Follow begins a run in the given root, takes the transitions with the given numbers, and returns the place that it
+// reaches. Each number is an index in the Next of the previous place. In an initial state, all processes have
+// started. Begin is the number of the initial state. There are several initial states if, at the start, a process can
+// crash or a liar can choose. Follow takes single transitions, whatever o.Step is.
 func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at Place, err error) {
 	if o.Step, o.Workers = Messages, 1; o.Order == RandomOrder {
 		o.Order = BreadthFirst

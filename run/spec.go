@@ -15,8 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds. [Minimize] removes events and faults from a failing run. Only those remain
-// that are necessary to break the same promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] removes all events and faults from a failing run that are not
+// necessary to break the same promise.
 package run
 
 import (
@@ -33,7 +33,7 @@ import (
 // Spec specifies a run. If only Protocol is set, the run has no faults.
 type Spec struct {
 	Protocol parley.Protocol
-	// Faulty holds the behavior of each faulty process, except those that crash by the Plan.
+	// Faulty holds the behavior of each faulty process, except processes that crash only because of the Plan.
 	Faulty map[parley.ID]faulty.Behavior
 	// Values are the initial values of the processes in Protocol.Proposers; a process without
 	// one proposes an empty value. A proposal in Plan.Requests replaces the value.

@@ -17,14 +17,14 @@ const (
 	Ack
 )
 
-// Limit is greater than every count and clock of a view without liars.
+// Limit is greater than every count and every clock of a view in which no process lies.
 const Limit = 1 << 56
 
 // flushing is the timer of a delayed acknowledgement.
 const flushing parley.Timer = 1
 
-// Member is the state of one member of a view: what each member has acknowledged, as a matrix clock, and
-// whether this one owes an acknowledgement.
+// Member is the state of one member of a view: what each member has acknowledged, as a matrix clock, and whether this
+// member owes an acknowledgement.
 type Member struct {
 	Self parley.ID
 	View group.View
@@ -147,8 +147,8 @@ func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 	return vec, r.Rest, !r.Bad
 }
 
-// State visits the view and what the layer keeps, which are durable in a durable group, and the
-// acknowledgements, which are not.
+// State visits the view and the messages that the layer keeps, which are durable in a durable group. It also visits
+// the acknowledgements, which are never durable.
 func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
 	v.DurableIf(durable, func() {
 		parley.Num(v, "view", &m.View.Number)

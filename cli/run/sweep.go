@@ -29,7 +29,7 @@ func Sweep(a *console.App) *cobra.Command {
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
 		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed. It uses all " +
-			"cores. The seed determines the random faults, broadcasts, delays, and coin tosses. Sweep " +
+			"cores. The seed determines the random faults, broadcasts, delays, and all other random choices. Sweep " +
 			"counts the faults and the verdicts, and stops at the first broken promise. It then shrinks " +
 			"that run: it removes faults and requests that the failure does not need. It prints a command " +
 			"that repeats the original run, and a command that repeats the smaller run. It changes no " +
@@ -124,7 +124,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if slices.Contains(given, "seed") {
 		return parley.FlagErrorf("seed", "a sweep runs many seeds: use --seeds, as in --seeds 1..1000")
 	}
-	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
+	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace", "open"} {
 		if slices.Contains(given, one) {
 			return parley.FlagErrorf(one, "a sweep shows no single run: use it with the run command that the sweep prints")
 		}

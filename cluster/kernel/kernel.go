@@ -1,6 +1,6 @@
 // Package kernel is the part of a node that its services use. A kernel holds the identities of the node and its
 // peers, the host that runs a service's machine, and the durable state. It also says whether the node accepts
-// requests now. A service does not know the other services, so you can read and test it without them.
+// requests now. Services use the kernel and not each other, so you can read and test each service alone.
 package kernel
 
 import (
@@ -57,7 +57,7 @@ type Kernel struct {
 	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
 }
 
-// Order delivers payloads at all nodes, in the same order at all correct ones, while at most M members are
+// Order delivers payloads at all nodes. The order is the same at all correct nodes, while at most M members are
 // faulty.
 type Order interface {
 	// Post submits a payload and returns; it blocks while too many are in flight. After an error the payload is

@@ -21,8 +21,8 @@ type SlotStatus struct {
 	Abstained uint64 `json:"abstained,omitempty"`
 	// Mute says that the node does not participate, because it has restarted or lost contact with the others.
 	Mute bool `json:"mute,omitempty"`
-	// Waits says of a mute node that it could participate, and does as soon as there is something to agree on:
-	// all nodes, or too many at once, have restarted.
+	// Waits says that a mute node could participate, and begins as soon as there is something to agree on. This
+	// happens when all nodes, or too many at once, have restarted.
 	Waits bool `json:"waits,omitempty"`
 }
 

@@ -62,8 +62,8 @@ func NewHistory(most int) History {
 // Named returns the transaction that holds name, or nil if none is known.
 func (p *History) Named(name string) *Finished { return p.by[name] }
 
-// Add remembers e, and forgets the oldest transaction if there are too many. A transaction that did not get
-// its name has a Claim other than Free, and Named does not return it.
+// Add remembers e, and forgets the oldest transaction if there are too many. If another transaction holds the name of
+// e, the Claim of e is not Free, and Named does not return e.
 func (p *History) Add(e *Finished) {
 	if p.at[e.Path] != nil {
 		return

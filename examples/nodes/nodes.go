@@ -1,6 +1,6 @@
 // Package nodes starts all nodes of a cluster in one process, on the loopback interface. The other examples use it.
-// In a real cluster each node is a process of its own: it calls [cluster.Join] with its configuration file, and
-// with the certificates that "parley cert" made.
+// In a real cluster each node is a separate process. It calls [cluster.Join] with its configuration file, and with
+// the certificates that "parley cert" made.
 package nodes
 
 import (

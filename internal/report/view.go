@@ -48,7 +48,7 @@ type View struct {
 func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, options: o, style: s.Style(width)}
-	v.style.Color = o.Color
+	v.style.Color, v.style.Honest = o.Color, honest(s, log)
 	for id := range parley.ID(s.Protocol.N) {
 		if !r.history.Correct(id) {
 			v.style.Faulty.Add(id)
@@ -333,7 +333,7 @@ func (s subtree) Root() []parley.ID { return s.root }
 func (v *View) card() term.Card {
 	c := term.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
-		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
+		Counted: v.counted(), ValueBits: v.report.Cost.Bits, Shown: v.report.shown,
 	}
 	p := v.run.Protocol
 	if p.Cost != nil {
@@ -405,6 +405,20 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 	}
 	if p.Timing == parley.Synchronous {
 		r.Rounds = v.Rounds()
+	}
+	for _, one := range v.report.Judged {
+		if one.Property.Tainted == nil || one.Broken == nil {
+			continue
+		}
+		r.Tainted = make(map[uint64]bool)
+		for _, order := range one.Property.Tainted(v.report.history) {
+			r.Tainted[order] = true
+		}
+	}
+	for _, l := range v.run.Plan.Links {
+		if l.Loss == 1 {
+			r.Cuts = append(r.Cuts, draw.Cut{Since: l.Since, Until: l.Until})
+		}
 	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing

@@ -37,6 +37,7 @@ services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/
 drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
+labs      = internal/lab/traitor internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -103,6 +104,7 @@ internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
+internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -125,18 +127,20 @@ cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core trace internal/nearest internal/report cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/show
-cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console
-cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
-internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
+internal/lab/link      free    :
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-cli/lab                free    : core docs/scenarios internal/lab/* cli/console
+internal/lab/live      free    : core lockstep trace membership/group cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
+cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show
+cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console cli/lab
+cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
+cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/lab cli/run cli/show
 cli/create             free    : core cli/console
 cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercises exercises/model cli/console cli/create
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*

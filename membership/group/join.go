@@ -30,8 +30,8 @@ type bufferedMessage struct {
 	msg   parley.Msg
 }
 
-// Sponsor returns the process that self asks to admit it, after it asked last; n is the number of processes.
-// For the first request last is 0.
+// Sponsor returns the process that self asks for admission after the process last. For the first request, last is 0.
+// The number of processes is n.
 func Sponsor(self, last parley.ID, n int) parley.ID {
 	next := (last + 1) % parley.ID(n)
 	if next == self {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"parley"
 	"parley/internal/draw"
@@ -16,6 +18,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
 	"parley/trace"
@@ -28,17 +31,27 @@ type made struct {
 	facts    trace.Facts
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
+	file     string                      // of the trace, if that is known
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
 	events   []trace.Event
+	waits    func() []reading.WaitSpan
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
 	m.report = report.New(r, log, facts)
+	m.waits = sync.OnceValue(func() []reading.WaitSpan { return report.Waits(r, log, facts, m.view.Style().Faulty) })
 	m.view, err = m.viewOf("")
 	return m, err
+}
+
+// drawing returns what there is to draw.
+func (m *made) drawing(v *report.View) *draw.Run {
+	d := v.Drawing(m.events)
+	d.Waits = m.waits()
+	return d
 }
 
 // words describes events of the run.
@@ -109,7 +122,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
 	if m.recorded {
-		return input.Program + " trace show " + input.Quote(m.Protocol.Name+".jsonl")
+		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
 	return input.Command("", m.Args, 1<<16)
 }
@@ -173,7 +186,7 @@ func (m *made) times() []TimeSpan {
 }
 
 // pictures returns the names of the pictures, each once.
-func (m *made) pictures() []string { return slices.Compact(m.view.Drawing(m.events).Pictures()) }
+func (m *made) pictures() []string { return slices.Compact(m.drawing(m.view).Pictures()) }
 
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
@@ -185,13 +198,13 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.view.Drawing(m.events)
+	d := m.drawing(m.view)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = v.Drawing(m.events)
+		d = m.drawing(v)
 	}
 	if !slices.Contains(d.Pictures(), q.Name) {
 		return PictureAnswer{}, nil
@@ -205,6 +218,8 @@ type Table struct {
 	Senders   []Process `json:"senders"`
 	Receivers []Process `json:"receivers"`
 	Cells     [][]Cell  `json:"cells"` // by receiver, then by sender
+	// Reading explains one row of the table in words; empty if rows are not values with paths.
+	Reading string `json:"reading,omitempty"`
 }
 
 // Cell is what one process sent to another one in a round.
@@ -277,9 +292,40 @@ func (m *made) tables(_ aboutRun) (any, error) {
 				}
 			}
 		}
+		if m.Protocol.Tree != nil {
+			t.Reading = readingOf(t.Cells, m.Names)
+		}
 		a.Tables = append(a.Tables, t)
 	}
 	return a, nil
+}
+
+// readingOf explains the first row of a table that has a path.
+func readingOf(cells [][]Cell, names naming.Names) string {
+	for _, c := range slices.Concat(cells...) {
+		for _, row := range c.Rows {
+			_, pair, ok := strings.Cut(row, "{")
+			pair, closed := strings.CutSuffix(pair, "}")
+			value, steps, paired := strings.Cut(pair, ",")
+			if !ok || !closed || !paired || strings.ContainsAny(steps, ",{}") {
+				continue
+			}
+			path := strings.Split(steps, ".")
+			if len(path) == 1 {
+				path = strings.Split(steps, "")
+			}
+			text := "the value is " + value
+			for _, step := range path {
+				id, err := names.Parse(step, parley.MaxProcesses)
+				if err != nil {
+					return ""
+				}
+				text = names.Full(id) + " says that " + text
+			}
+			return row + " means: " + text + "."
+		}
+	}
+	return ""
 }
 
 // mostRows is how many rows of a message are shown.

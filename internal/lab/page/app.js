@@ -1,7 +1,7 @@
 // The page: a header, one view, and what every view has: the keys, the notices, and dropped files.
 
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
-import {trouble} from "./engine.js";
+import {form, trouble} from "./engine.js";
 import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
 import "./files.js";
 import {helping, list} from "./keys.js";
@@ -16,12 +16,14 @@ import {About} from "./views/about.js";
 import {Traitor} from "./views/traitor.js";
 import {Explore} from "./views/explore.js";
 import {Cost} from "./views/cost.js";
+import {Live} from "./views/live.js";
 
 /** The views, in the order of the navigation. A view that does not work yet is not among them. */
 const views = [
   {name: "gallery", title: "Gallery", view: Gallery}, {name: "run", title: "Run", view: Run},
   {name: "traitor", title: "Be the traitor", view: Traitor}, {name: "explore", title: "Explore", view: Explore},
   {name: "cost", title: "Cost", view: Cost},
+  ...form === "server" ? [{name: "live", title: "Live", view: Live}] : [],
   {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
 ];
 

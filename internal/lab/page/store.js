@@ -3,7 +3,7 @@
 
 import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
-import {debounced} from "./lib.js";
+import {capital, debounced} from "./lib.js";
 import {read, write} from "./link.js";
 import {traceText} from "./traces.js";
 
@@ -31,6 +31,23 @@ export const selection = signal("");
 /** Whose information tree is shown; empty for the first one. */
 export const owner = signal("");
 
+/** Whose information tree is shown below it, to compare the two; empty for none. */
+export const beside = signal("");
+
+/** Whether the tables of messages have a row for each content, and not for each receiver. */
+export const byContent = signal(false);
+
+/** Shows the trees that a link names. */
+function showTrees(text, owners) {
+  const [one, other] = text.split(",").map(name => owners.includes(name) ? name : "");
+  owner.value = one;
+  beside.value = other === one ? "" : other ?? "";
+}
+
+/** The trees as a link names them. */
+const treesShown = () => beside.peek()
+  ? `${owner.peek() || run.peek().answer?.owner},${beside.peek()}` : owner.peek();
+
 /** A sentence for the reader about the link or the run; empty for none. */
 export const notice = signal("");
 
@@ -48,7 +65,7 @@ export const card = name => about.value?.gallery.find(c => c.name === name);
 
 /** What the run is, as a heading. */
 export const title = computed(() => {
-  const from = place.value?.g && card(place.value.g);
+  const from = place.value?.g && Object.keys(place.value.flags).length === 0 && card(place.value.g);
   return from ? from.shows : run.value.answer?.report.title ?? "Run";
 });
 
@@ -72,6 +89,13 @@ export function timeAt(event) {
   return times[low]?.time ?? 0;
 }
 
+/** The last event that has happened at a time. */
+export function eventAt(time) {
+  const times = run.value.answer?.times ?? [];
+  const next = times.findIndex(span => span.time > time);
+  return next < 0 ? events.value : times[next].first - 1;
+}
+
 /** Moves the cursor, within the run. */
 export function moveTo(event) {
   cursor.value = Math.max(0, Math.min(events.value, Math.trunc(event)));
@@ -93,9 +117,9 @@ export function goTo(event) {
 /** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
-  if (t) return {trace: traceText(t)};
+  if (t) return traceText(t) ? {trace: traceText(t)} : {kept: t};
   const text = y ?? card(g)?.text;
-  if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
+  if (text === undefined) throw new Error(`there is no scenario "${g}" in the gallery`);
   return {scenario: text, flags};
 }
 
@@ -104,21 +128,21 @@ let asking = new AbortController();
 /**
  * Makes a run and shows it.
  * @param {import("./link.js").Place} next
- * @param {{at?: number | null, sel?: string, of?: string, hash?: string}} [there]
+ * @param {{at?: number | null, sel?: string, of?: string, by?: string, hash?: string}} [there]
  */
-export async function open(next, {at = null, sel = "", of = "", hash = ""} = {}) {
+export async function open(next, {at = null, sel = "", of = "", by = "", hash = ""} = {}) {
   asking.abort();
   let setting;
+  const nothing = err => batch(() => {
+    place.value = null;
+    run.value = {};
+    view.value = "gallery";
+    notice.value = capital(err.message) + ".";
+  });
   try {
     setting = settingOf(next);
   } catch (err) {
-    batch(() => {
-      place.value = null;
-      run.value = {};
-      view.value = "gallery";
-      notice.value = err.message;
-    });
-    return;
+    return nothing(err);
   }
   const mine = asking = new AbortController();
   place.value = next;
@@ -131,19 +155,22 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       run.value = {setting, answer};
       cursor.value = Math.min(at ?? end, end);
       selection.value = sel;
-      owner.value = answer.owners.includes(of) ? of : "";
+      showTrees(of, answer.owners);
+      byContent.value = by === "content";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
-    if (!mine.signal.aborted) run.value = {error};
+    if (mine.signal.aborted) return;
+    if (error.flag === "kept") nothing(error);
+    else run.value = {error};
   }
 }
 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
-  view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(),
+  view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(), by: byContent.peek() ? "content" : "",
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -162,7 +189,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, run.value];
+  void [cursor.value, selection.value, owner.value, beside.value, byContent.value, run.value];
   keep();
 });
 
@@ -181,11 +208,12 @@ async function follow() {
     batch(() => {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
-      owner.value = got.of;
+      showTrees(got.of, run.peek().answer.owners);
+      byContent.value = got.by === "content";
     });
   } else if (to) {
     editing.value = false;
-    await open(to, {at: got.at, sel: got.sel, of: got.of, hash: got.hash});
+    await open(to, got);
   } else if (!got.problem) {
     editing.value = true;
     await open({s: about.peek().protocols[0].name, flags: {}});
