@@ -93,10 +93,11 @@ type absent struct {
 	parley.Outside
 }
 
-// inWords describes a body: its type, and then the other keys in their order, as in "diffuse origin=n2 number=1".
+// inWords describes a body: its type, then the other keys in their order, and at the end its value, as in
+// "diffuse origin=n2 number=1 hello". Pictures color a message by the value at the end.
 func inWords(body []byte) string {
 	read := json.NewDecoder(bytes.NewReader(body))
-	kind, rest := "", ""
+	kind, rest, last := "", "", ""
 	if brace, err := read.Token(); err != nil || brace != json.Delim('{') {
 		return string(body)
 	}
@@ -106,16 +107,19 @@ func inWords(body []byte) string {
 		if err != nil || read.Decode(&value) != nil {
 			return string(body)
 		}
-		if key == "type" {
+		switch name, _ := key.(string); {
+		case name == "type":
 			kind = string(bytesOf(value))
-		} else {
-			rest += fmt.Sprintf(" %s=%s", key, bytesOf(value))
+		case last == "" && slices.Contains(valueKeys, name):
+			last = " " + string(bytesOf(value))
+		default:
+			rest += fmt.Sprintf(" %s=%s", name, bytesOf(value))
 		}
 	}
 	if kind == "" {
 		return string(body)
 	}
-	return kind + rest
+	return kind + rest + last
 }
 
 // lies changes the values in a message, or omits the message.

@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 func TestExplain(t *testing.T) {
 	om := envelope.Of(protocol(t, "om"))
 	for body, want := range map[string]string{
-		`{"origin":"n2","type":"value","path":["n1"],"value":7}`: `value origin=n2 path=["n1"] value=7`,
+		`{"origin":"n2","type":"value","value":7,"path":["n1"]}`: `value origin=n2 path=["n1"] 7`,
 		`{"type":"ping"}`: "ping", `{"a":1}`: `{"a":1}`, `{"type":{}}`: "{}", `[1]`: `[1]`, `{`: `{`,
 	} {
 		for got := range om.Explain(parley.Env{}, parley.Msg{Kind: envelope.Message, Body: []byte(body)}, nil) {
