@@ -129,7 +129,7 @@ func rootCommand(a *console.App) *cobra.Command {
 		{"protocols", "Run and check protocols:", []*cobra.Command{
 			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a),
 			lab.Command(a, version()), listCommand(a), boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
-			exercise.Command(a, openTrace(a)),
+			exercise.Command(a),
 		}},
 		{"nodes", "Run a cluster:", []*cobra.Command{
 			local.Command(a), node.Command(a), cert.Command(a), node.Doctor(a), traces.Audit(a),
@@ -155,17 +155,6 @@ func rootCommand(a *console.App) *cobra.Command {
 		}
 	}
 	return root
-}
-
-// openTrace returns the function that shows a trace file in the lab, until the user ends it.
-func openTrace(a *console.App) func(ctx context.Context, file string) error {
-	return func(ctx context.Context, file string) error {
-		fmt.Fprintf(a.Out, "\nDrop the file %s on the page to see the failing run.\n", file)
-		page := lab.Command(a, version())
-		page.SetArgs([]string{})
-		page.SilenceErrors, page.SilenceUsage = true, true
-		return page.ExecuteContext(ctx)
-	}
 }
 
 // flagsByVariables is the line of the help of every command that has flags.

@@ -120,14 +120,14 @@ func TestRunPrograms(t *testing.T) {
 		case "event":
 			question["event"] = 9
 		}
-		q, err := json.Marshal(question)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := string(lab.Answer(t.Context(), q, nil))
+		a := string(lab.Answer(t.Context(), []byte(jsonOf(t, question)), nil))
 		if strings.HasPrefix(a, `{"error":`) {
 			t.Errorf("the lab answers %s with %.300s", kind, a)
 		}
+	}
+	seat := map[string]any{"ask": "seat", "of": "P3", "run": map[string]any{"trace": string(text)}}
+	if a := string(lab.Answer(t.Context(), []byte(jsonOf(t, seat)), nil)); !strings.Contains(a, "the lab starts none") {
+		t.Errorf("a seat in a run of programs: %.300s", a)
 	}
 	// The lab starts no programs, whatever a page or a scenario says.
 	for _, q := range []string{
@@ -138,6 +138,15 @@ func TestRunPrograms(t *testing.T) {
 			t.Errorf("%s: %.300s", q, a)
 		}
 	}
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func hashOf(t *testing.T, report string) string {

@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/internal/draw/prose"
 )
 
@@ -27,17 +28,9 @@ type checking struct {
 func (c *checking) declare(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&c.json, "json", false, "print one JSON object")
-	fs.BoolVar(&c.open, "open", false, "open the first failing run in the lab")
+	fs.BoolVar(&c.open, "open", false, "then show the first failing run in the lab, until Ctrl-C (see parley lab)")
 	fs.StringVar(&c.trace, "trace", "", "write the trace of the first failing run to a `file`")
 	console.Prints(fs, "exercise", grade{})
-}
-
-// check refuses flags that exclude each other.
-func (c checking) check() error {
-	if c.json && c.open {
-		return parley.FlagErrorf("open", "it is not allowed with --json: use --trace FILE")
-	}
-	return nil
 }
 
 // args returns the flags as arguments.
@@ -68,9 +61,6 @@ func checkCommand(a *console.App) *cobra.Command {
 		Example: "  parley exercise check om\n  cd om && parley exercise check --open",
 		Args:    console.Args(0, 1, "at most one DIR is allowed"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.check(); err != nil {
-				return err
-			}
 			return build(cmd, a, append(args, ".")[0], c)
 		},
 	}
@@ -110,6 +100,8 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 		return fmt.Errorf("%s: the module in %s does not compile: check the lines above", cmd.CommandPath(), dir)
 	}
 	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", e.name}, c.args()...)...)
+	graded.Cancel = func() error { return graded.Process.Signal(os.Interrupt) } // it ends in order
+	graded.WaitDelay = 5 * time.Second
 	graded.Stdout, graded.Stderr = a.Out, a.Err
 	if out, ok := a.Out.(*console.Output); ok {
 		graded.Stdout = out.To
@@ -117,6 +109,9 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 	err = graded.Run()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok && failed.ExitCode() > 0 {
 		return console.ExitError(failed.ExitCode())
+	}
+	if ctx.Err() != nil {
+		return console.EndWith(console.Interrupted, errInterrupted)
 	}
 	return err
 }
@@ -144,14 +139,11 @@ func in(command, dir string) (exercise, error) {
 }
 
 // gradeCommand is the hidden command that grades the machine of the program itself.
-func gradeCommand(a *console.App, open func(ctx context.Context, file string) error) *cobra.Command {
+func gradeCommand(a *console.App) *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
 		Use: "grade NAME", Hidden: true, Args: console.Args(1, 1, "one NAME is needed"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.check(); err != nil {
-				return err
-			}
 			e, err := find(cmd.CommandPath(), args[0])
 			if err != nil {
 				return err
@@ -172,16 +164,15 @@ func gradeCommand(a *console.App, open func(ctx context.Context, file string) er
 			if err != nil {
 				return err
 			}
-			return report(ctx, a, g, c, open)
+			return report(ctx, a, g, c)
 		},
 	}
 	c.declare(cmd)
 	return cmd
 }
 
-// report prints a grade, and writes or opens the first failing run.
-func report(ctx context.Context, a *console.App, g grade, c checking, open func(context.Context, string) error,
-) error {
+// report prints a grade, and writes or shows the first failing run.
+func report(ctx context.Context, a *console.App, g grade, c checking) (err error) {
 	var first *failing
 	for _, p := range g.Promises {
 		if first == nil {
@@ -194,30 +185,17 @@ func report(ctx context.Context, a *console.App, g grade, c checking, open func(
 		}
 	}
 	if c.json {
-		if err := a.PrintJSON(g); err != nil {
-			return err
-		}
-	} else if _, err := fmt.Fprint(a.Out, g.text(a.Width(0))); err != nil {
-		return err
-	}
-	if c.open && first != nil {
-		dir, err := os.MkdirTemp("", "parley-exercise-")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		file := filepath.Join(dir, "failing-run.jsonl")
-		if err := a.WriteTrace(file, first.header, first.log); err != nil {
-			return err
-		}
-		if err := open(ctx, file); err != nil {
-			return err
-		}
+		err = a.PrintJSON(g)
+	} else {
+		_, err = fmt.Fprint(a.Out, g.text(a.Width(0)))
 	}
 	if g.Points < g.Of {
-		return console.End(console.Violated, nil)
+		err = console.End(console.Violated, err)
 	}
-	return nil
+	if !c.open || first == nil {
+		return err
+	}
+	return lab.Open(ctx, a, lab.Recorded(first.header, first.log, c.trace), err)
 }
 
 // text returns the grade as a table.

@@ -15,7 +15,6 @@ package exercise
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -124,8 +123,8 @@ func (e exercise) sum() (sum int) {
 	return sum
 }
 
-// Command is "parley exercise". open shows a trace file in the lab, until the user ends it.
-func Command(a *console.App, open func(ctx context.Context, file string) error) *cobra.Command {
+// Command is "parley exercise".
+func Command(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exercise",
 		Short: "Write and grade exercises for a course",
@@ -134,7 +133,7 @@ func Command(a *console.App, open func(ctx context.Context, file string) error) 
 		Args: cobra.ArbitraryArgs,
 		RunE: console.OneOf,
 	}
-	cmd.AddCommand(listCommand(a), newCommand(a), checkCommand(a), gradeCommand(a, open))
+	cmd.AddCommand(listCommand(a), newCommand(a), checkCommand(a), gradeCommand(a))
 	return cmd
 }
 

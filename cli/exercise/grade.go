@@ -233,16 +233,16 @@ func (g *grader) command(args string) string { return "go run ./cmd/" + g.name +
 
 // count gives the points.
 func (g *grader) count() {
-	works := !slices.ContainsFunc(g.work, func(name string) bool {
+	missing := slices.DeleteFunc(slices.Clone(g.work), func(name string) bool {
 		p := g.promise(name)
-		return p.Outcome == broken || p.Runs == 0
+		return p.Outcome != broken && p.Runs > 0
 	})
 	for i := range g.grade.Promises {
 		p := &g.grade.Promises[i]
 		switch {
 		case p.Outcome == broken || p.Runs == 0 || g.grade.Failed != "":
-		case !works:
-			p.Outcome = unstarted + strings.Join(g.work, " and ")
+		case len(missing) > 0:
+			p.Outcome = unstarted + strings.Join(missing, " and ")
 		default:
 			p.Outcome, p.Points = held, p.Of
 			g.grade.Points += p.Of

@@ -81,7 +81,7 @@ func TestLazyMachinesHaveNoPoints(t *testing.T) {
 	}
 }
 
-// The model solutions have all points. Each exercise has the promises of its protocol, with 20 points in all.
+// The model solutions have all points. Each exercise has 20 points.
 func TestSolutionsHaveAllPoints(t *testing.T) {
 	for name, p := range map[string]parley.Protocol{"om": exercises.OM(om.New), "priorities": exercises.Priorities(priorities.New)} {
 		g := graded(t, name, p)

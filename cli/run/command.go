@@ -241,7 +241,7 @@ func execute(ctx context.Context, a *console.App, f *flags) error {
 // scene returns a run as the lab shows it: by its flags, or by its trace if flags do not repeat it. file is where the
 // trace is.
 func (s setup) scene(log *trace.Log, facts trace.Facts, file string) lab.Scene {
-	if made, ok := lab.Repeated(s.Args, log.Hash()); ok && s.Host == "" {
+	if made, ok := lab.Repeated(s.Args, log.Hash()); ok && s.Host == "" && len(s.Node) == 0 {
 		return made
 	}
 	return lab.Recorded(s.Header(facts), log, file)

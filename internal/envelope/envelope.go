@@ -81,7 +81,7 @@ func Of(p parley.Protocol) parley.Protocol {
 		New:        func(parley.ID) parley.Machine { return absent{} },
 		Properties: p.Properties, Promises: p.Promises, Bound: p.Bound,
 		Explain: func(_ parley.Env, m parley.Msg, _ func(parley.ID) string) iter.Seq[string] {
-			return func(yield func(string) bool) { yield(parley.Printable(m.Body)) }
+			return func(yield func(string) bool) { yield(parley.Printable([]byte(inWords(m.Body)))) }
 		},
 		Lies: lies,
 	}
@@ -91,6 +91,35 @@ func Of(p parley.Protocol) parley.Protocol {
 type absent struct {
 	parley.Base
 	parley.Outside
+}
+
+// inWords describes a body: its type, then the other keys in their order, and at the end its value, as in
+// "diffuse origin=n2 number=1 hello". Pictures color a message by the value at the end.
+func inWords(body []byte) string {
+	read := json.NewDecoder(bytes.NewReader(body))
+	kind, rest, last := "", "", ""
+	if brace, err := read.Token(); err != nil || brace != json.Delim('{') {
+		return string(body)
+	}
+	for read.More() {
+		key, err := read.Token()
+		var value json.RawMessage
+		if err != nil || read.Decode(&value) != nil {
+			return string(body)
+		}
+		switch name, _ := key.(string); {
+		case name == "type":
+			kind = string(bytesOf(value))
+		case last == "" && slices.Contains(valueKeys, name):
+			last = " " + string(bytesOf(value))
+		default:
+			rest += fmt.Sprintf(" %s=%s", name, bytesOf(value))
+		}
+	}
+	if kind == "" {
+		return string(body)
+	}
+	return kind + rest + last
 }
 
 // lies changes the values in a message, or omits the message.

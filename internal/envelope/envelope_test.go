@@ -108,6 +108,21 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Messages are shown by their types and their other keys.
+func TestExplain(t *testing.T) {
+	om := envelope.Of(protocol(t, "om"))
+	for body, want := range map[string]string{
+		`{"origin":"n2","type":"value","value":7,"path":["n1"]}`: `value origin=n2 path=["n1"] 7`,
+		`{"type":"ping"}`: "ping", `{"a":1}`: `{"a":1}`, `{"type":{}}`: "{}", `[1]`: `[1]`, `{`: `{`,
+	} {
+		for got := range om.Explain(parley.Env{}, parley.Msg{Kind: envelope.Message, Body: []byte(body)}, nil) {
+			if got != want {
+				t.Errorf("%s: got %s, want %s", body, got, want)
+			}
+		}
+	}
+}
+
 // A program can neither forge its name nor name processes that do not exist.
 func TestReadRefuses(t *testing.T) {
 	om := envelope.Of(protocol(t, "om"))

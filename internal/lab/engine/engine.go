@@ -117,7 +117,18 @@ func seat(m *made, q struct {
 	aboutRun
 	Of string `json:"of"`
 }) (any, error) {
+	if err := simulable(m); err != nil {
+		return nil, err
+	}
 	return traitor.Seat(m.Run, q.Of)
+}
+
+// simulable returns an error if the processes of the run were programs: the lab starts none.
+func simulable(m *made) error {
+	if len(m.Node) > 0 {
+		return errors.New("the processes of this run were programs, and the lab starts none: use parley run with --node")
+	}
+	return nil
 }
 
 // search answers whether faulty processes can break a property.
@@ -131,6 +142,9 @@ func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (an
 	}
 	m, err := e.of(q.Setting)
 	if err != nil {
+		return nil, err
+	}
+	if err := simulable(m); err != nil {
 		return nil, err
 	}
 	return traitor.Search(ctx, m.Run, q.Question, progress)
