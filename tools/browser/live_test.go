@@ -77,6 +77,41 @@ func (b *tab) pressNamed(name string) {
 	b.until(fmt.Sprintf(`(b => b && !b.disabled && (b.click(), true))(document.querySelector('button[aria-label="%s"]'))`, name))
 }
 
+// running brings the view Live into the state in which three nodes run.
+func running(b *tab) {
+	b.t.Helper()
+	b.until(`document.querySelector("#start, #nodes")`)
+	if evaluate[bool](b, `Boolean(document.querySelector("#start"))`) {
+		b.press("Start")
+	}
+	b.until(`document.querySelectorAll(".live-state").length === 3 && document.querySelector(".live-picture svg .lane")`)
+}
+
+// stopped brings it into the state without a cluster.
+func stopped(b *tab) {
+	b.t.Helper()
+	b.until(`document.querySelector("#start, #nodes")`)
+	if evaluate[bool](b, `Boolean(document.querySelector("#nodes"))`) {
+		b.press("Stop")
+	}
+	b.until(`document.querySelector("#start")`)
+}
+
+// paused brings it into the state in which the nodes broadcast, and one has been paused for some seconds.
+func paused(b *tab) {
+	b.t.Helper()
+	running(b)
+	if evaluate[bool](b, `!document.querySelector(".live-state.bad")`) {
+		b.until(states("ready", "ready", "ready"))
+		b.until(`(box => box.checked || (box.click(), true))(document.querySelector(".check input"))`)
+		b.until(`document.querySelectorAll(".live-picture svg .deliver").length > Math.min(10, innerWidth / 120)`)
+		b.pressNamed("Pause node3")
+		b.press("Do it")
+	}
+	b.until(shows("paused"))
+	b.until(`document.querySelector('.live-picture svg [data-value="paused"]').getBBox().width > Math.min(220, innerWidth / 8)`)
+}
+
 // states returns the condition that the nodes have these states.
 func states(want ...string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".live-state")].map(e => e.innerText.trim().split(/\s+/).slice(1).join(" ")).join() === %q`,
@@ -225,4 +260,46 @@ func TestLiveIsServed(t *testing.T) {
 		t.Error("the static page leads to Live")
 	}
 	b.clean()
+}
+
+// A cluster that somebody else has started is shown without buttons, and the lab refuses to act on it.
+func TestLiveOther(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bank")
+	cluster := exec.Command(built.parley, "cluster", "up", "-n", "3", "--dir", dir)
+	out, err := cluster.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cluster.Process.Signal(os.Interrupt)
+		_ = cluster.Wait()
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil { // when all have joined
+		t.Fatalf("parley cluster up printed %q, %v", line, err)
+	}
+	lab, address := killable(t, "--dir", dir)
+	defer func() {
+		_ = lab.Process.Signal(os.Interrupt)
+		if err := lab.Wait(); err != nil {
+			t.Errorf("the lab ended by %v", err)
+		}
+	}()
+	b := open(t, address)
+	b.says(shown)
+	b.follow("#/live")
+	b.says("A cluster that was started elsewhere: 3 nodes.")
+	b.until(states("ready", "ready", "ready"))
+	b.until(`document.querySelectorAll(".live-picture svg .lane").length === 3`)
+	if n := evaluate[int](b, `document.querySelectorAll("main button").length`); n != 1 { // which holds the picture
+		t.Errorf("the view has %d buttons", n)
+	}
+	b.clean()
+	got := evaluate[string](b, `fetch("live/do", {method: "POST", headers: {"Content-Type": "application/json"},
+		body: '{"do":"kill","node":"node1"}'}).then(r => r.text())`)
+	if !strings.Contains(got, "this cluster was started elsewhere, so the lab only shows it") {
+		t.Errorf("a kill was answered by %s", got)
+	}
 }

@@ -112,7 +112,7 @@ function Happened({lines}) {
   return html`
     <section class="card" aria-labelledby="happened">
       <div class="card-head"><h2 id="happened">What happened</h2></div>
-      ${lines.length ? html`<ol class="live-lines" reversed>${lines.toReversed().map(l => html`
+      ${lines.length ? html`<ol class="live-lines" reversed aria-live="polite" aria-relevant="additions">${lines.toReversed().map(l => html`
         <li key=${l.number}><span class="mute">${l.at}</span> ${l.text}</li>`)}</ol>` : html`<p class="mute">Nothing yet.</p>`}
     </section>`;
 }
