@@ -157,5 +157,5 @@ export function Live() {
           <div class="live-beside"><${Links} state=${shown}/>
             ${shown.own && html`<${Try} shown=${shown}/><${Happened} lines=${shown.lines}/>`}</div>
         </div>`}
-    <${Sure}/>`;
+    ${shown?.own && html`<${Sure}/>`}`;
 }
