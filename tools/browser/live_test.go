@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // killable starts "parley lab" and returns its process and its address. The test must end it.
@@ -259,6 +261,36 @@ func TestLiveIsServed(t *testing.T) {
 	if evaluate[bool](b, `[...document.querySelectorAll("nav a")].some(a => a.innerText === "Live")`) {
 		t.Error("the static page leads to Live")
 	}
+	b.clean()
+}
+
+// With the keyboard alone a cluster is started, a node is killed and started again, and a link is cut and mended.
+func TestLiveByKeyboard(t *testing.T) {
+	b := one(t)
+	b.screen(1440, 900, "light")
+	b.tabTo("nav a", "Live")
+	b.keys(kb.Enter)
+	b.says("Start a cluster on this computer")
+	b.tabTo("button.primary", "Start")
+	b.keys(kb.Enter)
+	b.until(states("ready", "ready", "ready"))
+	b.tabTo(".live-buttons button", "Kill")
+	b.keys(kb.Enter)
+	b.says("This really ends the process of node1.")
+	b.keys(kb.Escape) // nothing happens
+	b.until(`!document.querySelector("dialog[open]") && document.activeElement.ariaLabel === "Kill node1"`)
+	b.keys(kb.Enter)
+	b.says("This really ends the process of node1.")
+	b.keys(kb.Enter) // Do it
+	b.until(states("killed", "ready", "ready"))
+	b.backTo(".live-buttons button", "Start again")
+	b.keys(kb.Enter)
+	b.until(states("ready", "ready", "ready"))
+	b.tabTo("button.link", "●")
+	b.keys(kb.Enter)
+	b.until(`document.activeElement.matches("button.link.cut")`)
+	b.keys(kb.Enter)
+	b.until(`document.activeElement.matches("button.link.up")`)
 	b.clean()
 }
 

@@ -6,6 +6,9 @@ import {Pan} from "./pan.js";
 
 const sign = n => n.state === "ready" ? "✓" : n.paused ? "‖" : n.bad ? "✗" : "…";
 
+/** What a column means. A cell may say more about its node, such as which messages were refused. */
+const meaning = (nodes, column) => nodes[0].figures[column].means;
+
 const sentences = texts => texts.map(text => capital(text) + ". ").join("");
 
 /** The buttons of a node. Each act has its counterpart in the same place. */
@@ -40,6 +43,8 @@ export function Nodes({state}) {
           <td class="figure">${n.starts || "–"}</td>
           ${n.figures.map(f => html`<td class="figure" title=${capital(f.about)}>${f.value}</td>`)}</tr>`)}</tbody></table><//>
       ${own && cannotPause && html`<p class="mute">Nodes cannot be paused: ${cannotPause}.</p>`}
+      <details class="fold"><summary>What the columns mean</summary>
+        <dl class="live-columns">${figures.map((f, i) => html`<dt>${f.name}</dt><dd>${capital(meaning(nodes, i))}.</dd>`)}</dl></details>
       <ul class="live-notes">${troubled.map(n => html`
         <li key=${n.name}><code>${n.name}</code> <span><span class="problem">${sentences(n.problems)}</span>
           <span class="mute">${sentences(n.notes)}</span></span></li>`)}</ul>

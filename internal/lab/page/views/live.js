@@ -75,7 +75,8 @@ function Lanes({shown, machine, choose}) {
     <section class="card live-lanes" aria-labelledby="lanes">
       <div class="card-head"><h2 id="lanes">The last seconds</h2>
         ${shown.machines.length > 1 && html`<label class="mute">of <select value=${shown.machine} onChange=${pick}>
-          ${shown.machines.map(m => html`<option value=${m} selected=${m === shown.machine}>${m}</option>`)}</select></label>`}
+          ${shown.machines.map(m => html`
+            <option value=${m.name} selected=${m.name === shown.machine}>${m.title}</option>`)}</select></label>`}
         <button aria-pressed=${held ? "true" : "false"}
           onClick=${() => hold(held ? "" : shown.picture)}>Hold</button></div>
       <div class="live-picture" ref=${box}></div>
