@@ -132,7 +132,7 @@ internal/lab/traitor   free    : core faulty trace sim explore forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/live      free    : core lockstep trace membership/group cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core docs/scenarios internal/lab/* cli/client cli/console
 cli/create             free    : core cli/console
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*

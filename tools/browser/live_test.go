@@ -128,6 +128,7 @@ func shows(value string) string {
 // The page starts three real nodes. They can be paused, killed, started again, and cut off, and the picture shows it
 // within seconds. When the lab is killed, no node survives.
 func TestLive(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	lab, address := killable(t)
 	killed := false
 	defer func() {
@@ -193,29 +194,41 @@ func TestLive(t *testing.T) {
 		}
 	}
 	b.says("The program that serves this page does not answer")
+
+	if n := folders(t); n != 1 {
+		t.Errorf("the killed lab has left %d folders, want 1", n)
+	}
+	b = one(t)
+	start(b)
+	if n := folders(t); n != 1 {
+		t.Errorf("with the next cluster there are %d folders, want its own", n)
+	}
+}
+
+// folders returns the number of folders of clusters.
+func folders(t *testing.T) int {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(os.TempDir(), "parley-lab-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // Stop, and the end of the lab, end all nodes and remove their folder.
 func TestLiveStops(t *testing.T) {
-	folders := func() int {
-		all, err := filepath.Glob(filepath.Join(os.TempDir(), "parley-lab-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
 	t.Setenv("TMPDIR", t.TempDir())
 	lab, address := killable(t)
 	b := open(t, address)
 	b.says(shown)
 	start(b)
-	if folders() != 1 {
+	if folders(t) != 1 {
 		t.Error("the cluster has no folder, or several")
 	}
 	b.press("Stop")
 	b.says("Start a cluster on this computer")
-	if left := children(t, lab.Process.Pid); len(left) != 0 || folders() != 0 {
-		t.Errorf("after Stop there are the processes %v and %d folders", left, folders())
+	if left := children(t, lab.Process.Pid); len(left) != 0 || folders(t) != 0 {
+		t.Errorf("after Stop there are the processes %v and %d folders", left, folders(t))
 	}
 	b.press("Start")
 	b.until(states("ready", "ready", "ready"))
@@ -231,7 +244,7 @@ func TestLiveStops(t *testing.T) {
 			t.Errorf("node %d survives the lab", id)
 		}
 	}
-	if folders() != 0 {
+	if folders(t) != 0 {
 		t.Error("the folder remains")
 	}
 }
