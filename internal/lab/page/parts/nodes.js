@@ -43,10 +43,10 @@ export function Nodes({state}) {
           <td class="figure">${n.starts || "–"}</td>
           ${n.figures.map(f => html`<td class="figure" title=${capital(f.about)}>${f.value}</td>`)}</tr>`)}</tbody></table><//>
       ${own && cannotPause && html`<p class="mute">Nodes cannot be paused: ${cannotPause}.</p>`}
-      <details class="fold"><summary>What the columns mean</summary>
-        <dl class="live-columns">${figures.map((f, i) => html`<dt>${f.name}</dt><dd>${capital(meaning(nodes, i))}.</dd>`)}</dl></details>
       <ul class="live-notes">${troubled.map(n => html`
         <li key=${n.name}><code>${n.name}</code> <span><span class="problem">${sentences(n.problems)}</span>
           <span class="mute">${sentences(n.notes)}</span></span></li>`)}</ul>
+      <details class="fold"><summary>What the columns mean</summary>
+        <dl class="live-columns">${figures.map((f, i) => html`<dt>${f.name}</dt><dd>${capital(meaning(nodes, i))}.</dd>`)}</dl></details>
     </section>`;
 }
