@@ -35,7 +35,7 @@ export function Nodes({state}) {
       <div class="card-head"><h2 id="nodes">Nodes</h2></div>
       <${Pan} label="Nodes"><table class="list live-nodes"><thead><tr>
         <th scope="col">node</th><th scope="col">state</th>${own && html`<td></td>`}<th scope="col" class="figure">starts</th>
-        ${figures.map(f => html`<th scope="col" class="figure" title=${capital(f.about)}>${f.name}</th>`)}</tr></thead>
+        ${figures.map(f => html`<th scope="col" class="figure" title=${capital(f.means)}>${f.name}</th>`)}</tr></thead>
         <tbody>${nodes.map(n => html`<tr key=${n.name}><th scope="row"><code>${n.name}</code></th>
           <td class=${n.bad ? "live-state bad" : "live-state"}>
             <span class=${n.bad ? "sign" : "sign ok"} aria-hidden="true">${sign(n)}</span> ${n.state}</td>
