@@ -88,7 +88,7 @@ func TestSpans(t *testing.T) {
 	}{
 		{1900, 0, 0, 0, 0, 0},
 		{2900, 1, 0, 0, 0, 1}, // P3 is paused, and a message to it waits
-		{3400, 1, 0, 0, 0, 0}, // it is resumed
+		{3400, 1, 0, 0, 0, 0}, // P3 is resumed
 		{4600, 1, 1, 1, 0, 2}, // one message does not pass the cut, and one is for P3, which is down
 		{7000, 1, 1, 1, 1, 2},
 		{600_000, 0, 0, 0, 0, 0},
@@ -158,7 +158,7 @@ func TestInside(t *testing.T) {
 }
 
 // Later is never further to the left.
-func TestTimeGoesOn(t *testing.T) {
+func TestTimeRuns(t *testing.T) {
 	s := troubled(7000).Scene()
 	at := make(map[string]int)
 	for _, m := range s.Marks {
