@@ -149,13 +149,13 @@ func TestSelectionIsOne(t *testing.T) {
 					t.Errorf("after the %s was pressed again: %+v", from.name, got)
 				}
 			}
-			// From the story, to which the panel leads from the cell.
+			// From an event in the story, to which the panel leads from the cell. The message has two events.
 			press(`.tables [data-ref="` + message + `"]`)
 			b.until(`document.querySelector(".selected-card .chain .now button")`)
 			press(`.selected-card .chain .now button`)
 			b.until(`location.hash.includes("sel=e")`)
 			got := b.marked()
-			if len(got.Lines) != 1 || !slices.Contains(got.Cells, message) || !slices.Contains(got.Arrows, message) {
+			if len(got.Lines) != 2 || !slices.Contains(got.Cells, message) || !slices.Contains(got.Arrows, message) {
 				t.Errorf("from the story: %+v", got)
 			}
 			b.clean()
