@@ -99,7 +99,7 @@ func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say fun
 	hosts, token := at.hosts(in.Addr()), server.NewToken()
 	s := &http.Server{
 		Handler: server.New(server.Options{
-			Answer: answers.Answer, Page: page.Files, Token: token, Hosts: hosts,
+			Answer: answers.Answer, Keep: answers.KeepFile, Page: page.Files, Token: token, Hosts: hosts,
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		TLSConfig:         at.secure,

@@ -45,7 +45,8 @@ func TestScrub(t *testing.T) {
 					const slider = document.querySelector(".rail input"), end = Number(slider.max), seen = [];
 					const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
 					// The mark of the keyboard's place in a table stays where the reader has left it.
-					const text = () => `+atOnce+`.map(part => part.outerHTML.replace(/ tabindex="[^"]*"/g, "")).join("\n");
+					const text = () => `+atOnce+`.map(part => part.outerHTML.replace(/ tabindex="[^"]*"/g, "")
+						.replace(/ class="([^"]*)"/g, (_, names) => " class=" + names.split(" ").sort().join(" "))).join("\n");
 					const to = async event => {
 						slider.value = event;
 						slider.dispatchEvent(new Event("input", {bubbles: true}));

@@ -55,6 +55,16 @@ export async function ask(question, {onProgress, signal} = {}) {
 }
 
 /**
+ * Has the engine keep the run of a trace file that is too large for a question, and returns the hash of the trace.
+ * @param {Blob} file
+ */
+export async function keep(file) {
+  const answer = await (await transport).keep(file);
+  if (answer.error) throw new Refusal(answer.error);
+  return answer.hash;
+}
+
+/**
  * Resolves after some milliseconds, or when the address changes, because a new address may have a new token. It is
  * rejected when the signal comes.
  */

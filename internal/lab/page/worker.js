@@ -1,13 +1,13 @@
 // The worker that holds the engine. It loads wasm_exec.js, which comes with Go, and parley.wasm.gz; the program in it
 // defines parleyAsk and parleyStop, and posts {id, progress} and {id, answer}. Questions that come before that wait.
 
-/** @type {{id: number, question: string}[] | undefined} */
+/** @type {{id: number, question?: string, trace?: ArrayBuffer}[] | undefined} */
 let waiting = [];
 
 onmessage = ({data}) => {
-  if ("question" in data) {
+  if ("question" in data || "trace" in data) {
     if (waiting) waiting.push(data);
-    else globalThis.parleyAsk(data.id, data.question);
+    else answer(data);
   } else if ("stop" in data) {
     if (waiting) waiting = waiting.filter(({id}) => id !== data.stop);
     else globalThis.parleyStop(data.stop);
@@ -15,6 +15,12 @@ onmessage = ({data}) => {
     start(data.module).catch(err => postMessage({failed: String(err?.message ?? err)}));
   }
 };
+
+/** Passes a question, or a trace file, on to the program. */
+function answer({id, question, trace}) {
+  if (trace) globalThis.parleyKeep(id, new Uint8Array(trace));
+  else globalThis.parleyAsk(id, question);
+}
 
 /** Starts the program, from its compiled module if there is one. */
 async function start(module) {
@@ -28,7 +34,7 @@ async function start(module) {
   go.run(instance).then(() => postMessage({failed: "it ended"})); // it runs until it has defined parleyAsk
   const early = waiting;
   waiting = undefined;
-  for (const {id, question} of early) globalThis.parleyAsk(id, question);
+  early.forEach(answer);
 }
 
 /** Compiles the program. Some static hosts send .gz files with Content-Encoding, and the browser inflates those. */

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -23,6 +24,12 @@ const (
 	origin = "http://" + host
 )
 
+// keeping answers how many bytes a trace has.
+func keeping(from io.Reader) []byte {
+	n, _ := io.Copy(io.Discard, from)
+	return fmt.Appendf(nil, `{"hash":"%d"}`, n)
+}
+
 // rig is a server and its clients in a bubble, connected by pipes.
 type rig struct {
 	t     *testing.T
@@ -38,7 +45,7 @@ func inBubble(t *testing.T, answer func(context.Context, []byte, func([]byte)) [
 		r := &rig{t: t, token: server.NewToken(), conns: make(chan net.Conn)}
 		s := &http.Server{
 			Handler: server.New(server.Options{
-				Answer: answer, Page: pageWith("hello"), Token: r.token, Hosts: []string{host, "localhost:7411"},
+				Answer: answer, Keep: keeping, Page: pageWith("hello"), Token: r.token, Hosts: []string{host, "localhost:7411"},
 			}),
 			ErrorLog: log.New(io.Discard, "", 0), // the panics of tests
 		}
