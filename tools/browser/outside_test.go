@@ -82,8 +82,8 @@ func TestOutsideProtocol(t *testing.T) {
 	b.says(shown)
 
 	// A run: pictures, tables, verdict, story and state; its form, and its file.
-	b.follow("#/run?s=mine&n=5&m=2&f=1:crash@r0:2&lab=1")
-	b.says("agreement by flooding, when processes crash")
+	b.follow("#/run?s=mine&n=5&m=2&f=1:crash@r0:2&at=12&lab=1")
+	b.says("greement by flooding, when processes crash")
 	b.until(`document.querySelector(".picture svg") && document.querySelector(".tables [data-ref]") &&
 		document.querySelector(".story .line") && document.querySelector(".state .process dd")`)
 	b.says("VALUE")
@@ -93,7 +93,7 @@ func TestOutsideProtocol(t *testing.T) {
 
 	// A protocol with liars also has its information tree, and the vote of a node.
 	b.follow("#/run?s=hearsay&n=4&m=1&f=3:twofaced&sel=P2/1&lab=1")
-	b.says("agreement by hearsay")
+	b.says("greement by hearsay")
 	b.until(`document.querySelectorAll(".picture svg").length >= 2 && document.querySelector(".selected-card .ballots")`)
 	b.says("The information tree of P2")
 

@@ -54,9 +54,10 @@ func TestScrub(t *testing.T) {
 						await frame();
 						return text();
 					};
-					for (let event = 0; event <= end; event++) seen.push(await to(event));
+					const step = Math.ceil(end / 100);
+					for (let event = 0; event <= end; event += step) seen[event] = await to(event);
 					const differ = [String(new Set(seen).size)];
-					for (let event = end; event >= 0; event--) {
+					for (let event = end - end % step; event >= 0; event -= step) {
 						const again = await to(event);
 						if (again === seen[event]) continue;
 						let at = 0;
