@@ -326,7 +326,6 @@ func TestPerformance(t *testing.T) {
 	writeFigures(t, rows.String(), missed.String())
 }
 
-// figuresPage has the figures.
 const figuresPage = "../../docs/lab-performance.md"
 
 // writeFigures writes the table between its marks.

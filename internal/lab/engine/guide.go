@@ -3,9 +3,7 @@ package engine
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -80,11 +78,6 @@ type lessonReader struct {
 	first  link.Run // of the step
 }
 
-var (
-	aCommand = regexp.MustCompile(`(?m)^\$ (.+)$`)
-	aMoment  = regexp.MustCompile(`^<!-- see: at=(\d+)(?: sel=(\S+))?(?: tree=(\S+))?: (.+) -->$`)
-)
-
 // read reads a lesson up to its exercises.
 func (r *lessonReader) read(text string) error {
 	text, _, _ = strings.Cut(text, "\n## Exercises")
@@ -131,10 +124,14 @@ func plain(title string) string {
 // run adds the commands of a block to the last step.
 func (r *lessonReader) run(block string) error {
 	last := &r.steps[len(r.steps)-1]
-	for _, found := range aCommand.FindAllStringSubmatch(block, -1) {
-		l, run, err := r.linked(found[1])
+	for line := range strings.SplitSeq(block, "\n") {
+		command, is := strings.CutPrefix(line, "$ ")
+		if !is {
+			continue
+		}
+		l, run, err := r.linked(command)
 		if err != nil {
-			return fmt.Errorf("%s: %w", found[1], err)
+			return fmt.Errorf("%s: %w", command, err)
 		}
 		if len(last.Runs) == 0 {
 			r.first = run
@@ -148,20 +145,15 @@ func (r *lessonReader) run(block string) error {
 func (r *lessonReader) moments(block string) error {
 	last := &r.steps[len(r.steps)-1]
 	for line := range strings.SplitSeq(block, "\n") {
-		found := aMoment.FindStringSubmatch(line)
-		if found == nil || r.first.Flags == nil {
+		place, says, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, "<!-- see: "), " -->"), ": ")
+		var at uint64
+		var selected string
+		if _, err := fmt.Sscanf(place, "at=%d sel=%s", &at, &selected); err != nil || !ok || r.first.Flags == nil {
 			return fmt.Errorf("%q is no moment of a run", line)
 		}
-		at, err := strconv.ParseUint(found[1], 10, 64)
-		if err != nil {
-			return err
-		}
 		run := r.first
-		run.At, run.Selected = &at, found[2]
-		if found[3] != "" {
-			run.Tree = found[3]
-		}
-		last.See = append(last.See, Link{To: run.Fragment(), Says: found[4]})
+		run.At, run.Selected = &at, selected
+		last.See = append(last.See, Link{To: run.Fragment(), Says: says})
 	}
 	return nil
 }
@@ -263,8 +255,10 @@ func shellWords(command string) (words []string) {
 	return words
 }
 
-// inline are pieces of Markdown: code, strong and emphasized text, and links.
-var inline = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\([^)]*\)`)
+// marks are what encloses a piece of Markdown, with its kind.
+var marks = []struct{ open, between, end, kind string }{
+	{"`", "", "`", "code"}, {"**", "", "**", "strong"}, {"*", "", "*", "em"}, {"[", "](", ")", ""},
+}
 
 // spans returns a paragraph in pieces. Links lose their targets, which lead out of the page.
 func spans(text string) []Span {
@@ -275,18 +269,26 @@ func spans(text string) []Span {
 			out = append(out, Span{text, kind})
 		}
 	}
-	for {
-		at := inline.FindStringSubmatchIndex(text)
-		if at == nil {
-			add(text, "")
-			return out
-		}
-		add(text[:at[0]], "")
-		for i, kind := range []string{"code", "strong", "em", ""} {
-			if from := at[2+2*i]; from >= 0 {
-				add(text[from:at[3+2*i]], kind)
+	for at := 0; at < len(text); at++ {
+		for _, m := range marks {
+			inner, found := strings.CutPrefix(text[at:], m.open)
+			if !found {
+				continue
+			}
+			piece, rest, closed := strings.Cut(inner, m.between+m.end)
+			if m.between != "" {
+				if piece, rest, closed = strings.Cut(inner, m.between); closed {
+					_, rest, closed = strings.Cut(rest, m.end)
+				}
+			}
+			if closed && piece != "" {
+				add(text[:at], "")
+				add(piece, m.kind)
+				text, at = rest, -1
+				break
 			}
 		}
-		text = text[at[1]:]
 	}
+	add(text, "")
+	return out
 }
