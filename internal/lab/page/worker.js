@@ -37,16 +37,25 @@ async function start(module) {
   early.forEach(answer);
 }
 
-/** Compiles the program. Some static hosts send .gz files with Content-Encoding, and the browser inflates those. */
+/**
+ * Compiles the program while it is loaded. Some static hosts send .gz files with Content-Encoding, and the browser
+ * inflates those.
+ */
 async function compile() {
   let response = await fetch(new URL("parley.wasm.gz", import.meta.url));
   if (!response.ok) response = await fetch(new URL("parley.wasm", import.meta.url));
   if (!response.ok) throw new Error(`parley.wasm cannot be loaded: status ${response.status}`);
-  let bytes = await response.arrayBuffer();
-  const head = new Uint8Array(bytes, 0, 2);
-  if (head[0] === 0x1f && head[1] === 0x8b) {
-    const raw = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    bytes = await new Response(raw).arrayBuffer();
-  }
-  return WebAssembly.compile(bytes);
+  const reader = response.body.getReader();
+  const {value: head} = await reader.read();
+  const bytes = new ReadableStream({
+    start: to => to.enqueue(head),
+    async pull(to) {
+      const {done, value} = await reader.read();
+      if (done) to.close();
+      else to.enqueue(value);
+    },
+  });
+  const packed = head[0] === 0x1f && head[1] === 0x8b;
+  return WebAssembly.compileStreaming(new Response(packed ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes,
+    {headers: {"Content-Type": "application/wasm"}}));
 }
