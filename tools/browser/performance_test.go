@@ -37,18 +37,20 @@ type figure struct {
 
 func (f figure) met() bool { return f.measured <= f.budget }
 
-func (f figure) row() string {
-	text := func(x float64) string {
-		if f.unit == "ms" && x >= 100 || f.unit == "bytes" {
-			return fmt.Sprintf("%.0f", x)
-		}
-		return fmt.Sprintf("%.2g", x)
+// amount writes a number with its unit, with two digits at least.
+func (f figure) amount(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f %s", x, f.unit)
 	}
+	return fmt.Sprintf("%.2g %s", x, f.unit)
+}
+
+func (f figure) row() string {
 	sign := "yes"
 	if !f.met() {
 		sign = "**no**"
 	}
-	return fmt.Sprintf("| %s | %s %s | %s %s | %s | %s |", f.what, text(f.budget), f.unit, text(f.measured), f.unit, sign, f.more)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |", f.what, f.amount(f.budget), f.amount(f.measured), sign, f.more)
 }
 
 // slow slows the processor and the network of a tab down, as a telephone is slow; 1 and 0 mean not at all.
@@ -320,7 +322,7 @@ func TestPerformance(t *testing.T) {
 		t.Log(f.row())
 		fmt.Fprintln(&rows, f.row())
 		if !f.met() {
-			fmt.Fprintf(&missed, "- %s: %.3g %s, budget %.3g %s.\n", f.what, f.measured, f.unit, f.budget, f.unit)
+			fmt.Fprintf(&missed, "- %s: %s, budget %s\n", f.what, f.amount(f.measured), f.amount(f.budget))
 		}
 	}
 	writeFigures(t, rows.String(), missed.String())
