@@ -100,6 +100,10 @@ test-browser: ## test the lab in a browser, served and static; needs Chromium; O
 	$(GO) -C tools/browser vet ./...
 	$(GO) -C tools/browser test ./... -count=1 $(if $(ONLY),-run '$(ONLY)')
 
+.PHONY: lab-performance
+lab-performance: ## measure the lab in a browser, and write docs/lab-performance.md; needs Chromium
+	$(GO) -C tools/browser test . -count=1 -run '^TestPerformance$$' -v -timeout 30m -performance
+
 .PHONY: lab-shots
 lab-shots: ## take the pictures of the lab in docs/img; needs Chromium
 	$(GO) -C tools/browser test . -count=1 -run '^TestShots$$' -shots

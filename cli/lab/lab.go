@@ -110,7 +110,7 @@ func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say fun
 	hosts, token := at.hosts(in.Addr()), server.NewToken()
 	s := &http.Server{
 		Handler: server.New(server.Options{
-			Answer: answers.Answer, Live: cluster, Page: page.Files, Token: token, Hosts: hosts,
+			Answer: answers.Answer, Keep: answers.KeepFile, Live: cluster, Page: page.Files, Token: token, Hosts: hosts,
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		TLSConfig:         at.secure,

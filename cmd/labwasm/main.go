@@ -1,12 +1,13 @@
 //go:build js && wasm
 
 // Command labwasm is the engine of the lab (the web page of "parley lab"), compiled to WebAssembly. It runs in a
-// worker of the browser, and gives the worker two functions. parleyAsk(id, question) answers a question: it sends
+// worker of the browser, and gives the worker three functions. parleyAsk(id, question) answers a question: it sends
 // messages {id, progress}, and at the end one message {id, answer}. The question, the progress, and the answer are
-// JSON texts. parleyStop(id) ends an answer early.
+// JSON texts. parleyKeep(id, bytes) keeps the run of a trace file, and answers. parleyStop(id) ends an answer early.
 package main
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"syscall/js"
@@ -35,6 +36,12 @@ func main() {
 				post(id, "progress", progress)
 			}))
 		})
+		return nil
+	}))
+	js.Global().Set("parleyKeep", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		file := make([]byte, args[1].Length())
+		js.CopyBytesToGo(file, args[1])
+		post(args[0].Int(), "answer", answers.KeepFile(bytes.NewReader(file)))
 		return nil
 	}))
 	js.Global().Set("parleyStop", js.FuncOf(func(_ js.Value, args []js.Value) any {

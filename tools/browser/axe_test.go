@@ -32,7 +32,10 @@ var viewed = []look{
 	{"cost", "#/cost?m=2&most=15&quantity=messages", waits(`document.querySelector(".costs svg")`)},
 	{"live without a cluster", "#/live", stopped},
 	{"live", "#/live", paused},
-	{"guide", "#/guide", waits(`document.querySelector("main h1")`)},
+	{"guide", "#/guide", func(b *tab) {
+		b.until(`document.querySelectorAll(".steps li").length > 50`)
+		evaluate[bool](b, `document.querySelectorAll(".steps details").forEach(d => { d.open = true; }) ?? true`)
+	}},
 	{"about", "#/about", waits(`document.querySelector("main h1")`)},
 	{"the form", "#/run?g=article", func(b *tab) {
 		b.press("Change…")

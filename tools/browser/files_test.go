@@ -14,10 +14,14 @@ import (
 func (b *tab) exported(kind string) (name, text string) {
 	b.t.Helper()
 	got := evaluate[[2]string](b, `new Promise(done => {
-		const click = HTMLAnchorElement.prototype.click;
-		HTMLAnchorElement.prototype.click = function () {
-			HTMLAnchorElement.prototype.click = click;
-			fetch(this.href).then(r => r.text()).then(text => done([this.download, text]));
+		const create = URL.createObjectURL;
+		URL.createObjectURL = blob => {
+			URL.createObjectURL = create;
+			HTMLAnchorElement.prototype.click = function () { // the browser saves nothing
+				delete HTMLAnchorElement.prototype.click;
+				blob.text().then(text => done([this.download, text]));
+			};
+			return create(blob);
 		};
 		document.querySelector("details.menu").open = true;
 		[...document.querySelectorAll(".menu-body button")].find(b => b.innerText.startsWith(`+literal(kind)+`)).click();

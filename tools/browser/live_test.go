@@ -110,7 +110,7 @@ func paused(b *tab) {
 		b.pressNamed("Pause node3")
 		b.press("Do it")
 	}
-	b.until(shows("paused"))
+	b.until(laneShows("paused"))
 	b.until(`document.querySelector('.live-picture svg [data-value="paused"]').getBBox().width > Math.min(220, innerWidth / 8)`)
 }
 
@@ -120,8 +120,8 @@ func states(want ...string) string {
 		strings.Join(want, ","))
 }
 
-// shows returns the condition that the picture shows a value, such as paused.
-func shows(value string) string {
+// laneShows returns the condition that the picture shows a value, such as paused.
+func laneShows(value string) string {
 	return fmt.Sprintf(`document.querySelector('.live-picture svg [data-value="%s"]')`, value)
 }
 
@@ -152,7 +152,7 @@ func TestLive(t *testing.T) {
 	b.says("This really stops the process of node3.")
 	began := time.Now()
 	b.press("Do it")
-	b.until(shows("paused"))
+	b.until(laneShows("paused"))
 	if took := time.Since(began); took > 6*time.Second {
 		t.Errorf("the lane was hatched after %v, want at most 6 s", took)
 	}
@@ -162,7 +162,7 @@ func TestLive(t *testing.T) {
 
 	b.pressNamed("Kill node2") // without another question
 	b.until(states("ready", "killed", "ready"))
-	b.until(shows("down") + ` && document.querySelectorAll(".live-picture svg .ended").length > 1`)
+	b.until(laneShows("down") + ` && document.querySelectorAll(".live-picture svg .ended").length > 1`)
 	if left := children(t, lab.Process.Pid); len(left) != 2 {
 		t.Errorf("after a kill the lab has the processes %v, want 2", left)
 	}

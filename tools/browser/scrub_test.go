@@ -45,7 +45,8 @@ func TestScrub(t *testing.T) {
 					const slider = document.querySelector(".rail input"), end = Number(slider.max), seen = [];
 					const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
 					// The mark of the keyboard's place in a table stays where the reader has left it.
-					const text = () => `+atOnce+`.map(part => part.outerHTML.replace(/ tabindex="[^"]*"/g, "")).join("\n");
+					const text = () => `+atOnce+`.map(part => part.outerHTML.replace(/ tabindex="[^"]*"/g, "")
+						.replace(/ class="([^"]*)"/g, (_, names) => " class=" + names.split(" ").sort().join(" "))).join("\n");
 					const to = async event => {
 						slider.value = event;
 						slider.dispatchEvent(new Event("input", {bubbles: true}));
@@ -53,9 +54,10 @@ func TestScrub(t *testing.T) {
 						await frame();
 						return text();
 					};
-					for (let event = 0; event <= end; event++) seen.push(await to(event));
+					const step = Math.ceil(end / 100);
+					for (let event = 0; event <= end; event += step) seen[event] = await to(event);
 					const differ = [String(new Set(seen).size)];
-					for (let event = end; event >= 0; event--) {
+					for (let event = end - end % step; event >= 0; event -= step) {
 						const again = await to(event);
 						if (again === seen[event]) continue;
 						let at = 0;
@@ -149,13 +151,13 @@ func TestSelectionIsOne(t *testing.T) {
 					t.Errorf("after the %s was pressed again: %+v", from.name, got)
 				}
 			}
-			// From the story, to which the panel leads from the cell.
+			// From an event in the story, to which the panel leads from the cell. The message has two events.
 			press(`.tables [data-ref="` + message + `"]`)
 			b.until(`document.querySelector(".selected-card .chain .now button")`)
 			press(`.selected-card .chain .now button`)
 			b.until(`location.hash.includes("sel=e")`)
 			got := b.marked()
-			if len(got.Lines) != 1 || !slices.Contains(got.Cells, message) || !slices.Contains(got.Arrows, message) {
+			if len(got.Lines) != 2 || !slices.Contains(got.Cells, message) || !slices.Contains(got.Arrows, message) {
 				t.Errorf("from the story: %+v", got)
 			}
 			b.clean()

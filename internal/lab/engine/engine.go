@@ -202,7 +202,11 @@ func read(b []byte, q any) error {
 // Answer answers a question. Until it returns it may call progress with JSON objects that say how far it is. If ctx
 // ends, the answer covers what was done so far.
 func (e *Engine) Answer(ctx context.Context, question []byte, progress func([]byte)) []byte {
-	answer, err := e.answer(ctx, question, progress)
+	return encoded(e.answer(ctx, question, progress))
+}
+
+// encoded returns an answer, or an error as an answer.
+func encoded(answer any, err error) []byte {
 	if err != nil {
 		answer = struct {
 			Error Failure `json:"error"`

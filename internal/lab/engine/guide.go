@@ -273,8 +273,12 @@ func shellWords(command string) (words []string) {
 	return words
 }
 
-// spans returns a paragraph in pieces: code, strong and emphasized text, and other text. Links lose their targets,
-// which lead out of the page.
+// marks are what encloses a piece of Markdown, with its kind.
+var marks = []struct{ open, between, end, kind string }{
+	{"`", "", "`", "code"}, {"**", "", "**", "strong"}, {"*", "", "*", "em"}, {"[", "](", ")", ""},
+}
+
+// spans returns a paragraph in pieces. Links lose their targets, which lead out of the page.
 func spans(text string) []Span {
 	text = strings.Join(strings.Fields(text), " ")
 	out := []Span{}
@@ -283,39 +287,26 @@ func spans(text string) []Span {
 			out = append(out, Span{text, kind})
 		}
 	}
-	for from := 0; ; {
-		i := strings.IndexAny(text[from:], "`*[")
-		if i < 0 {
-			add(text, "")
-			return out
-		}
-		i += from
-		kind, inner, rest := marked(text[i:])
-		if inner == "" {
-			from = i + 1 // an ordinary character
-			continue
-		}
-		add(text[:i], "")
-		add(inner, kind)
-		text, from = rest, 0
-	}
-}
-
-// marked returns the piece at the beginning of a text, and the text after it. inner is empty if there is no piece.
-func marked(text string) (kind, inner, rest string) {
-	if after, is := strings.CutPrefix(text, "["); is {
-		inner, rest, is = strings.Cut(after, "](")
-		if _, rest, closed := strings.Cut(rest, ")"); is && closed {
-			return "", inner, rest
-		}
-		return "", "", text
-	}
-	for _, mark := range []struct{ around, kind string }{{"`", "code"}, {"**", "strong"}, {"*", "em"}} {
-		after, is := strings.CutPrefix(text, mark.around)
-		inner, rest, closed := strings.Cut(after, mark.around)
-		if is && closed && inner != "" {
-			return mark.kind, inner, rest
+	for at := 0; at < len(text); at++ {
+		for _, m := range marks {
+			inner, found := strings.CutPrefix(text[at:], m.open)
+			if !found {
+				continue
+			}
+			piece, rest, closed := strings.Cut(inner, m.between+m.end)
+			if m.between != "" {
+				if piece, rest, closed = strings.Cut(inner, m.between); closed {
+					_, rest, closed = strings.Cut(rest, m.end)
+				}
+			}
+			if closed && piece != "" {
+				add(text[:at], "")
+				add(piece, m.kind)
+				text, at = rest, -1
+				break
+			}
 		}
 	}
-	return "", "", text
+	add(text, "")
+	return out
 }

@@ -37,6 +37,11 @@ func TestGuide(t *testing.T) {
 		if s.Title == "" || len(s.Predict) == 0 || len(s.Explain) == 0 || len(s.Runs) == 0 {
 			t.Errorf("%+v", s)
 		}
+		for _, span := range append(s.Predict, s.Explain...) {
+			if span.Kind == "" && strings.ContainsAny(span.Text, "`[]*") || span.Text == "" {
+				t.Errorf("%s, %s: %+v", s.Lesson, s.Title, span)
+			}
+		}
 		for _, l := range s.Runs {
 			runs[s.Lesson]++
 			if l.Search {

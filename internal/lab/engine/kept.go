@@ -2,12 +2,14 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"parley"
 	"parley/internal/form"
+	"parley/internal/input"
 	"parley/trace"
 )
 
@@ -37,6 +39,30 @@ func (e *Engine) Keep(file string, h trace.Header, log *trace.Log) error {
 	m.recorded, m.file = true, file
 	e.kept.add(m)
 	return nil
+}
+
+// MaxTrace is the size of the largest trace file that an engine reads, in bytes.
+const MaxTrace = 64 << 20
+
+// KeepAnswer is the answer to a trace file that is kept.
+type KeepAnswer struct {
+	Hash string `json:"hash"` // by which questions name it
+}
+
+// KeepFile keeps the run of a trace file. It answers as Answer does: a [KeepAnswer], or what is wrong with the file.
+func (e *Engine) KeepFile(from io.Reader) []byte {
+	return encoded(e.keepFile(from))
+}
+
+func (e *Engine) keepFile(from io.Reader) (any, error) {
+	h, log, err := trace.Read(from)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Keep("", h, log); err != nil {
+		return nil, &input.FileError{File: file, Line: 1, Err: err}
+	}
+	return KeepAnswer{log.Hash()}, nil
 }
 
 // add keeps a run, and forgets the oldest one if there are too many.

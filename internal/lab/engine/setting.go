@@ -79,7 +79,7 @@ func (e *Engine) filled(s Setting) (*form.Flags, *form.Scenario, error) {
 // The sizes of the largest run. A page may ask for anything, and the engine may have the memory of a browser.
 const (
 	mostSteps  = 100_000
-	mostEvents = 400_000
+	mostEvents = 600_000
 )
 
 // make makes the run of a setting.

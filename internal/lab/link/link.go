@@ -4,27 +4,22 @@
 package link
 
 import (
-	"bytes"
 	"cmp"
-	"compress/flate"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Run is a link to a run. One of Protocol, Gallery, Scenario and Trace says which run it is.
+// Run is a link to a run. One of Protocol, Gallery, Packed and Trace says which run it is.
 type Run struct {
 	Protocol string
 	Gallery  string            // the name of a scenario of the gallery
-	Scenario string            // the text of a scenario
+	Packed   string            // a scenario, as Pack packs its text
 	Trace    string            // the beginning of the hash of a trace, which the reader has as a file
 	Flags    map[string]string // of "parley run"
 	At       *uint64           // the number of events that have happened; nil means all
@@ -36,11 +31,8 @@ type Run struct {
 // version is the version of links.
 const version = 1
 
-// Limits of a link that is read, in characters of the link and of the scenario in it.
-const (
-	longest     = 1 << 16
-	longestText = 1 << 18
-)
+// longest is the length of the longest link that is read.
+const longest = 1 << 16
 
 // hashed is how much of a hash a link has.
 const hashed = 8
@@ -74,8 +66,8 @@ func (r Run) Fragment() string {
 	set("s", r.Protocol)
 	set("g", r.Gallery)
 	set("t", r.Trace)
-	if r.Scenario != "" {
-		keys["y"] = "~" + deflate(r.Scenario)
+	if r.Packed != "" {
+		keys["y"] = "~" + r.Packed
 	}
 	for flag, value := range r.Flags { // order: each flag has its own key
 		switch flag {
@@ -142,6 +134,27 @@ func encode(text string) string {
 	return out.String()
 }
 
+// decode reverses encode. It reports false if the text is incomplete.
+func decode(text string) (string, bool) {
+	var out []byte
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			out = append(out, text[i])
+			continue
+		}
+		if i+2 >= len(text) {
+			return "", false
+		}
+		b, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		out = append(out, byte(b))
+		i += 2
+	}
+	return string(out), utf8.Valid(out)
+}
+
 // Read reads a link to a run. An error says in words of the page why it cannot be read.
 func Read(fragment string) (Run, error) {
 	var r Run
@@ -155,9 +168,9 @@ func Read(fragment string) (Run, error) {
 	keys := make(map[string]string)
 	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
-		name, bad := url.PathUnescape(key)
-		text, worse := url.PathUnescape(value)
-		if bad != nil || worse != nil || !utf8.ValidString(name+text) {
+		name, good := decode(key)
+		text, too := decode(value)
+		if !good || !too {
 			return r, errors.New("a part of it is missing")
 		}
 		keys[name] = text
@@ -186,7 +199,15 @@ func Read(fragment string) (Run, error) {
 			r.Flags[cmp.Or(short[key], key)] = value
 		}
 	}
-	return r, r.unpack(keys["y"])
+	y, packed := keys["y"]
+	if !packed {
+		return r, nil
+	}
+	if r.Packed, packed = strings.CutPrefix(y, "~"); !packed {
+		return r, errors.New("its scenario is not packed")
+	}
+	_, err := Unpack(r.Packed)
+	return r, err
 }
 
 // placeOf returns the place in the run.
@@ -200,49 +221,4 @@ func placeOf(keys map[string]string) *uint64 {
 		at = uint64(n)
 	}
 	return &at
-}
-
-// unpack sets the scenario from the value of y.
-func (r *Run) unpack(packed string) (err error) {
-	if packed == "" {
-		return nil
-	}
-	text, ok := strings.CutPrefix(packed, "~")
-	if !ok {
-		return errors.New("its scenario is not packed")
-	}
-	r.Scenario, err = inflate(text)
-	return err
-}
-
-// deflate packs a text.
-func deflate(text string) string {
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.DefaultCompression)
-	if err == nil {
-		_, err = w.Write([]byte(text))
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic(err) // the level is right, and a buffer takes everything
-	}
-	return base64.RawURLEncoding.EncodeToString(out.Bytes())
-}
-
-// inflate unpacks a text, up to a limit: a few packed bytes can stand for a great text.
-func inflate(packed string) (string, error) {
-	b, err := base64.RawURLEncoding.DecodeString(packed)
-	if err != nil {
-		return "", errors.New("its scenario is damaged")
-	}
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), longestText+1))
-	switch {
-	case len(text) > longestText:
-		return "", errors.New("its scenario is too long")
-	case err != nil:
-		return "", errors.New("its scenario is damaged")
-	}
-	return string(text), nil
 }

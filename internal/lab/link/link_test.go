@@ -36,8 +36,8 @@ func TestRunLinksRead(t *testing.T) {
 	all := []Run{
 		{Gallery: "article", At: place(3), Selected: "r1/P5/P2"},
 		{Trace: "0123abcd", Hash: "0123abcd", Tree: "P3"},
-		{Scenario: "protocol: eig\n# any text, ü 日本\nfaulty: {2: flip}\n"},
-		{Scenario: "protocol: om\n", Flags: map[string]string{"seed": "7"}},
+		{Packed: Pack("protocol: eig\n# any text, ü 日本\nfaulty: {2: flip}\n")},
+		{Packed: Pack("protocol: om\n"), Flags: map[string]string{"seed": "7"}},
 		{Protocol: "eig", Flags: map[string]string{"faulty": "1=moves:0.1,3=crash@r1:2", "values": "0,1"}},
 	}
 	for _, want := range all {
@@ -52,7 +52,7 @@ func TestRunLinksRead(t *testing.T) {
 }
 
 func TestBadRunLinks(t *testing.T) {
-	bomb := Run{Scenario: strings.Repeat("#", longestText+1)}.Fragment()
+	bomb := Run{Packed: Pack(strings.Repeat("#", longestText+1))}.Fragment()
 	for fragment, want := range map[string]string{
 		"#/gallery":                    "it leads to no run",
 		"#/run?lab=1":                  "it names 0 runs",
@@ -76,5 +76,12 @@ func TestSearchLinks(t *testing.T) {
 	got := Search("om", map[string]string{"n": "3", "beyond-bound": "true", "goal": "P2 decides 0"})
 	if want := "#/explore?s=om&beyond-bound=true&goal=P2%20decides%200&n=3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPackedScenarios(t *testing.T) {
+	const text = "protocol: eig\n# any text, ü 日本\nfaulty: {2: flip}\n"
+	if got, err := Unpack(Pack(text)); got != text || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

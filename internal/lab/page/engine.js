@@ -35,9 +35,13 @@ const waits = [500, 1000, 2000, 4000, 8000, 15000]; // between attempts, in mill
  */
 export async function ask(question, {onProgress, signal} = {}) {
   const {send} = await transport;
+  const report = onProgress && (progress => { // it answers again, although the answer is not complete
+    trouble.value = "";
+    onProgress(progress);
+  });
   for (let attempt = 0; ; attempt++) {
     try {
-      const answer = await send(question, {onProgress, signal});
+      const answer = await send(question, {onProgress: report, signal});
       trouble.value = "";
       // An answer about a setting that is wrong has an error beside other fields; it is an answer nevertheless.
       if (answer.error && Object.keys(answer).length === 1) throw new Refusal(answer.error);
@@ -50,17 +54,30 @@ export async function ask(question, {onProgress, signal} = {}) {
   }
 }
 
-/** Resolves after some milliseconds, or is rejected when the signal comes. */
+/**
+ * Has the engine keep the run of a trace file that is too large for a question, and returns the hash of the trace.
+ * @param {Blob} file
+ */
+export async function keep(file) {
+  const answer = await (await transport).keep(file);
+  if (answer.error) throw new Refusal(answer.error);
+  return answer.hash;
+}
+
+/**
+ * Resolves after some milliseconds, or when the address changes, because a new address may have a new token. It is
+ * rejected when the signal comes.
+ */
 function pause(wait, signal) {
   return new Promise((resolve, reject) => {
-    const stop = () => {
+    const over = new AbortController();
+    const end = settle => () => {
+      over.abort();
       clearTimeout(timer);
-      reject(new DOMException("withdrawn", "AbortError"));
+      settle(new DOMException("withdrawn", "AbortError"));
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, wait);
-    signal?.addEventListener("abort", stop, {once: true});
+    const timer = setTimeout(end(resolve), wait);
+    addEventListener("hashchange", end(resolve), {signal: over.signal});
+    signal?.addEventListener("abort", end(reject), {signal: over.signal});
   });
 }

@@ -7,7 +7,7 @@ import {address, note, written} from "./address.js";
  * Where a game stands. Moves are those of each seat, as the engine writes them: ROUND-RECEIVER-CHOICE-ANSWER. round is
  * the one that is played now; null: all are sent. set has the choice of each dial. helped: the moves are the engine's.
  * @typedef {{level: string, moves: Record<string, string[]>, round: number | null, set: Record<string, string>,
- *     helped?: boolean}} Game
+ *     helped?: boolean, own?: object}} Game own is the level, if it is none of the list
  */
 
 /** The levels. @type {import("./vendor/signals.js").Signal<any[]>} */
@@ -35,7 +35,24 @@ function stored() {
 export const past = signal([]);
 
 /** The level of the game. */
-export const levelOf = g => levels.value.find(l => l.id === g?.level);
+export const levelOf = g => g?.own ?? levels.value.find(l => l.id === g?.level);
+
+/** The id of a level that the address describes: any protocol, with any seats. Nothing proves that it can be won. */
+const own = "own";
+
+/** Reads such a level. */
+function ownLevel(keys) {
+  const {s, seats = "", property, level, moves, round, ...flags} = Object.fromEntries(keys);
+  const taken = seats.split(",").filter(seat => /^P\d+$/.test(seat)).slice(0, 3);
+  return {
+    id: own, title: `In the seat of ${taken.join(" and ") || "nobody"}`, protocol: s, flags, seats: taken, property,
+    task: `Choose what ${taken.join(" and ") || "it"} sends. Can it break ${property}?`, can: true, proof: "search",
+  };
+}
+
+/** The address of the seat of a process in a run. */
+export const seatOf = (protocol, flags, seat, property) =>
+  written("traitor", [["s", protocol], ...Object.entries(flags), ["seats", seat], ["property", property]]);
 
 const first = -1; // a round before all others: the first one with a choice is played
 
@@ -54,7 +71,7 @@ export function undo() {
   past.value = past.peek().slice(0, -1);
 }
 
-export const startOver = () => act(fresh(game.peek().level));
+export const startOver = () => act({...fresh(game.peek().level), own: game.peek().own});
 
 /** The moves of a seat with the answer to one choice. An answer of 0 is honest, and needs no move. */
 export function answered(moves, move) {
@@ -85,8 +102,9 @@ export const dialsIn = (flags, level) => Object.fromEntries((level.dials ?? []).
   [dial.name, dial.choices.find(c => dial.form.replace("%", c.value) === flags[dial.flag])?.value ?? ""]));
 
 /** The keys of a game in the address. */
-function* keysOf({level, moves, round, set}) {
-  yield ["level", level];
+function* keysOf({level, moves, round, set, own: mine}) {
+  if (mine) yield* [["s", mine.protocol], ...Object.entries(mine.flags), ["seats", mine.seats.join(",")], ["property", mine.property]];
+  else yield ["level", level];
   const made = Object.entries(moves).filter(([, list]) => list.length);
   if (made.length || round === null) yield ["moves", made.map(([seat, list]) => `${seat}:${list.join(".")}`).join(",") || "honest"];
   if (round !== null && (round !== first || made.length)) yield ["round", String(Math.max(0, round))];
@@ -98,8 +116,9 @@ export const linkTo = level => written("traitor", [["level", level]]);
 
 /** Reads a game from the address. A part that makes no sense is left out. */
 function read({keys}) {
-  const level = levels.peek().find(l => l.id === keys.get("level")) ?? levels.peek().find(l => !done.peek()[l.id]) ?? levels.peek()[0];
-  const g = fresh(level.id);
+  const level = keys.has("s") ? ownLevel(keys)
+    : levels.peek().find(l => l.id === keys.get("level")) ?? levels.peek().find(l => !done.peek()[l.id]) ?? levels.peek()[0];
+  const g = {...fresh(level.id), own: keys.has("s") ? level : undefined};
   for (const part of (keys.get("moves") ?? "").split(",")) {
     const [seat, list = ""] = part.split(":");
     if (level.seats?.includes(seat)) g.moves[seat] = list.split(".").filter(m => /^\d+-\d+-\d+-\d+$/.test(m));
@@ -116,7 +135,7 @@ function read({keys}) {
 effect(() => {
   const to = address.value;
   if (to.view !== "traitor" || !levels.value.length) return;
-  if (!to.keys.has("level") && game.peek()) return note("traitor", keysOf(game.peek())); // back from another view
+  if (!to.keys.has("level") && !to.keys.has("s") && game.peek()) return note("traitor", keysOf(game.peek())); // back from another view
   game.value = read(to);
   past.value = [];
 });
@@ -128,7 +147,7 @@ const worth = ["shown", "won", "sampled", "proven"];
 
 /** Notes that a level is done. What was won stays won. */
 export function finish(level, how) {
-  if (worth.indexOf(done.peek()[level]) >= worth.indexOf(how)) return;
+  if (level === own || worth.indexOf(done.peek()[level]) >= worth.indexOf(how)) return;
   done.value = {...done.peek(), [level]: how};
   try { localStorage.setItem(key, JSON.stringify(done.peek())); } catch { /* it lasts until the page is closed */ }
 }

@@ -56,10 +56,19 @@ export async function* states(request, signal) {
   for await (const line of linesOf(response, true)) yield JSON.parse(line).state;
 }
 
-/** Sends JSON. The mode must not be "same-origin": with no-referrer, such a request has the origin null. */
+/** Keeps the run of a trace file in the program. A new program does not have it. */
+export async function keep(file) {
+  await entered;
+  const response = await post("trace", file).catch(() => { throw new Unreachable(gone); });
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return response.json();
+}
+
+/** Sends JSON, or a file of JSON lines. The mode must not be "same-origin": with no-referrer, such a request has the origin null. */
 function post(name, value, signal) {
   return fetch(new URL(name, import.meta.url), {
-    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(value), signal,
+    method: "POST", signal, ...value instanceof Blob ? {headers: {"Content-Type": "application/jsonl"}, body: value}
+      : {headers: {"Content-Type": "application/json"}, body: JSON.stringify(value)},
   });
 }
 
@@ -90,6 +99,7 @@ async function enter() {
   const found = /^#token=([\w-]+)(.*)$/.exec(location.hash);
   if (!found) return;
   history.replaceState(history.state, "", location.pathname + location.search + (found[2] && "#" + found[2]));
+  dispatchEvent(new HashChangeEvent("hashchange")); // what follows the address has seen only the token
   await post("token", {token: found[1]}).catch(() => {}); // the next question reports what is wrong
 }
 

@@ -179,13 +179,17 @@ export async function link() {
   return location.href.replace(/#.*/s, "") + await here();
 }
 
+// The address that is shown. If it is another one, the reader has followed a link, of which the page has yet to hear.
+let shown = location.hash;
+
 /** Puts the place into the address, without a step in the history. */
 const keep = debounced(async () => {
   const {answer, busy} = run.peek();
   if (view.peek() !== "run" || !place.peek() || !answer || busy) return;
   const fragment = await here();
-  if (view.peek() !== "run" || location.hash === fragment) return;
+  if (view.peek() !== "run" || location.hash !== shown || shown === fragment) return;
   history.replaceState(null, "", fragment);
+  shown = fragment;
 }, 400);
 
 effect(() => {
@@ -196,6 +200,7 @@ effect(() => {
 /** Shows what the address says. */
 async function follow() {
   if (location.hash.startsWith("#token=")) return; // until it has become a cookie
+  shown = location.hash;
   const got = await read(location.hash);
   if (!about.peek()) return;
   batch(() => {

@@ -5,7 +5,7 @@ const memory = new Map();
 const prefix = "parley-trace-";
 
 /**
- * Keeps a trace and returns its key. The browser keeps it until the tab is closed, if it has room.
+ * Keeps a trace. The browser keeps it until the tab is closed, if it has room.
  * @param {string} text
  * @param {string} hash of the trace
  * @param {string} name says where it comes from
@@ -14,7 +14,6 @@ export function keepTrace(text, hash, name) {
   const key = hash.slice(0, 8);
   memory.set(key, {text, name});
   try { sessionStorage.setItem(prefix + key, JSON.stringify({text, name})); } catch { /* it lasts until a reload */ }
-  return key;
 }
 
 /** Returns the trace with a key, or undefined. */

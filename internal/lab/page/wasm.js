@@ -43,6 +43,17 @@ function end(mine, err) {
   mine.open.clear();
 }
 
+/** Keeps the run of a trace file in the worker. A new worker does not have it. */
+export async function keep(file) {
+  const trace = await file.arrayBuffer();
+  return new Promise((done, fail) => {
+    const mine = running();
+    const id = ++last;
+    mine.open.set(id, {done, fail});
+    mine.worker.postMessage({id, trace}, [trace]);
+  });
+}
+
 const patience = 300; // milliseconds in which a withdrawn search must stop
 
 /**

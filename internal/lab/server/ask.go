@@ -121,6 +121,48 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request) *refusal {
 	return nil
 }
 
+// keep keeps the run of a trace file. It reads the file as it arrives, so only the run takes memory.
+func (s *server) keep(w http.ResponseWriter, r *http.Request) *refusal {
+	if err := s.queue.enter(); err != nil {
+		return err
+	}
+	defer s.queue.leave()
+	if err := s.queue.begin(r.Context()); err != nil {
+		return err
+	}
+	defer s.queue.end()
+	conn := http.NewResponseController(w)
+	supported(conn.SetReadDeadline(time.Now().Add(Patience)))
+	from := &limited{Reader: http.MaxBytesReader(w, r.Body, engine.MaxTrace)}
+	answer := s.Keep(from)
+	switch {
+	case from.failed == nil:
+	case errors.As(from.failed, new(*http.MaxBytesError)):
+		return refuse(http.StatusRequestEntityTooLarge, "Refused: the trace has more than %d MB.", engine.MaxTrace>>20)
+	default:
+		return refuse(http.StatusBadRequest, "Refused: the request is incomplete.")
+	}
+	supported(conn.SetWriteDeadline(time.Now().Add(Patience)))
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // fails only if the client has gone
+	return nil
+}
+
+// limited remembers the error of a reader.
+type limited struct {
+	io.Reader
+	failed error
+}
+
+// Read is the method of a reader.
+func (l *limited) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		l.failed = err
+	}
+	return n, err
+}
+
 // lines writes the lines of an answer.
 type lines struct {
 	w      io.Writer

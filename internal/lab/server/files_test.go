@@ -49,7 +49,9 @@ func TestFiles(t *testing.T) {
 	})
 	tag := func(text string) string {
 		w := httptest.NewRecorder()
-		server.New(server.Options{Answer: echo, Page: pageWith(text), Token: server.NewToken(), Hosts: []string{host}}).
+		server.New(server.Options{
+			Answer: echo, Keep: keeping, Page: pageWith(text), Token: server.NewToken(), Hosts: []string{host},
+		}).
 			ServeHTTP(timeless{w}, httptest.NewRequest("GET", origin+"/", nil))
 		return w.Header().Get("ETag")
 	}
@@ -61,7 +63,7 @@ func TestFiles(t *testing.T) {
 
 // Every file of the real page has a type.
 func TestPageHasTypes(t *testing.T) {
-	h := server.New(server.Options{Answer: echo, Page: page.Files, Token: server.NewToken(), Hosts: []string{host}})
+	h := server.New(server.Options{Answer: echo, Keep: keeping, Page: page.Files, Token: server.NewToken(), Hosts: []string{host}})
 	err := fs.WalkDir(page.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -22,6 +23,12 @@ const (
 	host   = "127.0.0.1:7411"
 	origin = "http://" + host
 )
+
+// keeping answers how many bytes a trace has.
+func keeping(from io.Reader) []byte {
+	n, _ := io.Copy(io.Discard, from)
+	return fmt.Appendf(nil, `{"hash":"%d"}`, n)
+}
 
 // rig is a server and its clients in a bubble, connected by pipes.
 type rig struct {
@@ -42,7 +49,7 @@ func inBubbleWith(t *testing.T, o server.Options, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, token: server.NewToken(), conns: make(chan net.Conn)}
-		o.Page, o.Token, o.Hosts = pageWith("hello"), r.token, []string{host, "localhost:7411"}
+		o.Keep, o.Page, o.Token, o.Hosts = keeping, pageWith("hello"), r.token, []string{host, "localhost:7411"}
 		s := &http.Server{
 			Handler:  server.New(o),
 			ErrorLog: log.New(io.Discard, "", 0), // the panics of tests

@@ -26,6 +26,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -39,6 +40,8 @@ type Options struct {
 	Answer func(ctx context.Context, question []byte, progress func([]byte)) []byte
 	// Live is the cluster of the view of that name. If it is nil, there is none.
 	Live Live
+	// Keep keeps the run of a trace file, and answers.
+	Keep func(from io.Reader) []byte
 	// Page has the files of the page.
 	Page fs.FS
 	// Token is a secret of NewToken.
@@ -61,7 +64,7 @@ type server struct {
 
 // New returns a handler. It reads the files of the page once, and panics if an option is missing.
 func New(o Options) http.Handler {
-	if o.Answer == nil || o.Page == nil || len(o.Token) < len(NewToken()) || len(o.Hosts) == 0 {
+	if o.Answer == nil || o.Keep == nil || o.Page == nil || len(o.Token) < len(NewToken()) || len(o.Hosts) == 0 {
 		panic("server: an option is missing")
 	}
 	return &server{o, newFiles(o.Page), newQueue(), desk{o.Live, make(chan struct{}, Acts)}}
@@ -80,13 +83,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		switch path := r.URL.Path; {
 		case path == "/ask":
-			err = s.acting(s.ask)(w, r)
+			err = s.acting("application/json", s.ask)(w, r)
+		case path == "/trace":
+			err = s.acting("application/jsonl", s.keep)(w, r)
 		case path == "/live/do" && s.Live != nil:
-			err = s.acting(s.desk.act)(w, r)
+			err = s.acting("application/json", s.desk.act)(w, r)
 		case path == "/live/watch" && s.Live != nil:
-			err = s.acting(s.desk.watch)(w, r)
+			err = s.acting("application/json", s.desk.watch)(w, r)
 		case path == "/token":
-			err = s.posting(s.exchange)(w, r)
+			err = s.posting("application/json", s.exchange)(w, r)
 		default:
 			err = s.files.serve(w, r)
 		}
@@ -144,8 +149,9 @@ func scheme(r *http.Request) string {
 	return "http"
 }
 
-// posting demands a POST request with JSON that the page itself has sent.
-func (s *server) posting(h handler) handler {
+// posting demands a POST request, with a body of a type, that the page itself has sent. A page of another origin cannot
+// send such a type without being asked for its origin first.
+func (s *server) posting(kind string, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) *refusal {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -155,16 +161,16 @@ func (s *server) posting(h handler) handler {
 			return refuse(http.StatusForbidden, "Refused: the request does not say which page sent it: set Origin to %s.",
 				scheme(r)+"://"+r.Host)
 		}
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			return refuse(http.StatusUnsupportedMediaType, "Refused: %s takes only application/json.", r.URL.Path)
+		if sent, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || sent != kind {
+			return refuse(http.StatusUnsupportedMediaType, "Refused: %s takes only %s.", r.URL.Path, kind)
 		}
 		return h(w, r)
 	}
 }
 
 // acting is posting for requests that act: it demands the token too.
-func (s *server) acting(h handler) handler {
-	return s.posting(func(w http.ResponseWriter, r *http.Request) *refusal {
+func (s *server) acting(kind string, h handler) handler {
+	return s.posting(kind, func(w http.ResponseWriter, r *http.Request) *refusal {
 		if err := s.stranger(r); err != nil {
 			return err
 		}

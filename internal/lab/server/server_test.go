@@ -151,7 +151,9 @@ func TestToken(t *testing.T) {
 			q := r.request("POST", "/token", `{"token":"`+r.token+`"}`)
 			q.Header.Del("Cookie")
 			w := httptest.NewRecorder()
-			h := server.New(server.Options{Answer: echo, Page: pageWith(""), Token: r.token, Hosts: []string{host}})
+			h := server.New(server.Options{
+				Answer: echo, Keep: keeping, Page: pageWith(""), Token: r.token, Hosts: []string{host},
+			})
 			if secure {
 				q.TLS = new(tls.ConnectionState)
 				q.Header.Set("Origin", "https://"+host)
@@ -185,10 +187,11 @@ func TestOptions(t *testing.T) {
 		t.Errorf("tokens %q and %q", one, other)
 	}
 	for _, o := range []server.Options{
-		{Page: pageWith(""), Token: one, Hosts: []string{host}},
-		{Answer: echo, Token: one, Hosts: []string{host}},
-		{Answer: echo, Page: pageWith(""), Hosts: []string{host}},
-		{Answer: echo, Page: pageWith(""), Token: one},
+		{Keep: keeping, Page: pageWith(""), Token: one, Hosts: []string{host}},
+		{Answer: echo, Page: pageWith(""), Token: one, Hosts: []string{host}},
+		{Answer: echo, Keep: keeping, Token: one, Hosts: []string{host}},
+		{Answer: echo, Keep: keeping, Page: pageWith(""), Hosts: []string{host}},
+		{Answer: echo, Keep: keeping, Page: pageWith(""), Token: one},
 	} {
 		func() {
 			defer func() {

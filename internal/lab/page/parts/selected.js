@@ -1,7 +1,8 @@
 // What is selected, in words: an event with its causes and effects, a message, a node with its vote, or a process.
 
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
-import {cursor, goTo, moveTo, named, process, run, select, selection} from "../store.js";
+import {cursor, goTo, moveTo, named, place, process, run, select, selection} from "../store.js";
+import {seatOf} from "../game.js";
 import {coneOf, filledBy, parse, useEvent} from "../selection.js";
 import {Icon} from "./icon.js";
 
@@ -94,9 +95,10 @@ function Node({reference, parts}) {
 
 function Process({reference}) {
   const p = process(reference);
-  const at = use(cursor);
+  const at = use(cursor), where = use(place);
   const {answer} = use(run);
   if (!p) return html`<p class="mute">The run has no such process.</p>`;
+  const {faulty, ...flags} = where?.flags ?? {};
   const value = answer.report.values[p.name];
   const indications = answer.report.indications?.[p.name];
   return html`
@@ -106,7 +108,9 @@ function Process({reference}) {
     ${p.decided > 0 && html`<p>It decides ${p.decides} at event ${number(p.decided)}.</p>
       ${p.decided !== at && html`<p class="row-of-buttons"><button onClick=${() => goTo(p.decided)}>To its decision</button></p>`}`}
     ${indications && html`<p>It notifies the layer above: ${indications.join(", ")}.</p>`}
-    ${p.faulty && html`<p class="mute">Nothing is promised of a faulty process.</p>`}`;
+    ${p.faulty && html`<p class="mute">Nothing is promised of a faulty process.</p>`}
+    ${where?.s && answer.rounds.length > 0 && html`<p class="row-of-buttons"><a class="button"
+      href=${seatOf(where.s, flags, p.ref, answer.report.verdicts[0]?.property ?? "")}>Take its seat</a></p>`}`;
 }
 
 /** All messages of a process in a round, or a whole round. */

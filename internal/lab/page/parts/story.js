@@ -5,7 +5,41 @@ import {classes, html, number, use, useAnswer, useEffect, useRef, useState} from
 import {cursor, events, goTo, run} from "../store.js";
 import {useMatcher} from "../selection.js";
 
-const pageSize = 50;
+const pageSize = 50, partSize = 50 * pageSize; // lines of a page, and of a part of the story
+
+/**
+ * Returns the pieces of a part of the story. A piece that does not change is the same element as before, which the
+ * renderer passes over.
+ */
+function piecesOf(Kind, each, known, {from, size, at, matches, setting, box}) {
+  return Array.from({length: Math.ceil(size / each)}, (_, i) => {
+    const first = from + i * each, many = Math.min(each, from + size - first);
+    const within = Math.max(at === 0 ? 0 : first - 1, Math.min(at, first + many));
+    const last = known.get(first);
+    if (last?.within === within && last.many === many && last.matches === matches && last.setting === setting) return last.element;
+    const element = html`<${Kind} key=${first} from=${first} size=${many} at=${within} matches=${matches} box=${box}/>`;
+    known.set(first, {within, many, matches, setting, element});
+    return element;
+  });
+}
+
+const holds = ({from, size, at}) => at >= from && at < from + size || at === 0 && from === 1;
+
+/** Returns a reference to an element, and whether it is near the view, or has been. */
+function useNear(box) {
+  const place = useRef(null);
+  const [near, setNear] = useState(false);
+  useEffect(() => {
+    const watch = new IntersectionObserver(seen => {
+      if (seen.some(s => s.isIntersecting)) setNear(true);
+    }, {root: box.current, rootMargin: "300px"});
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, []);
+  return [place, near];
+}
+
+const lineHeight = 27; // about, in pixels
 
 function Line({line, at, matches}) {
   const now = line.event === at;
@@ -19,22 +53,24 @@ function Line({line, at, matches}) {
         <span class="time">${number(line.time)}</span></button></li>`;
 }
 
-/** One page of the story. Until it is near the view it is only as high as it will be. */
+/** A part of the story. Until it is near the view it is only as high as it will be. */
+function Part(part) {
+  const {setting} = use(run);
+  const [place, near] = useNear(part.box);
+  const known = useRef(new Map());
+  const shown = near || holds(part);
+  return html`
+    <div ref=${place} style=${shown ? null : {minHeight: part.size * lineHeight + "px"}}>
+      ${shown && piecesOf(Page, pageSize, known.current, {...part, setting})}</div>`;
+}
+
+/** One page of the story, with the same rule. */
 function Page({from, size, at, matches, box}) {
   const {setting} = use(run);
-  const place = useRef(null);
-  const [near, setNear] = useState(false);
-  const holds = at >= from && at < from + size || at === 0 && from === 1;
-  useEffect(() => {
-    const watch = new IntersectionObserver(seen => {
-      if (seen.some(s => s.isIntersecting)) setNear(true);
-    }, {root: box.current, rootMargin: "300px"});
-    watch.observe(place.current);
-    return () => watch.disconnect();
-  }, []);
-  const got = useAnswer(near || holds ? {ask: "story", from, count: size, run: setting} : null);
+  const [place, near] = useNear(box);
+  const got = useAnswer(near || holds({from, size, at}) ? {ask: "story", from, count: size, run: setting} : null);
   return html`
-    <ol class="page" start=${from} ref=${place} style=${got.answer ? null : {minHeight: size * 27 + "px"}}>
+    <ol class="page" start=${from} ref=${place} style=${got.answer ? null : {minHeight: size * lineHeight + "px"}}>
       ${got.answer?.lines.map(line => html`<${Line} key=${line.event} line=${line} at=${at} matches=${matches}/>`)}
       ${got.error && html`<li class="wrong">${got.error.message}</li>`}
     </ol>`;
@@ -56,7 +92,8 @@ export function Story() {
       return true;
     };
     if (follow()) return;
-    const page = box.current?.children[Math.floor((Math.max(1, at) - 1) / pageSize)];
+    const line = Math.max(1, at) - 1, part = box.current?.children[Math.floor(line / partSize)];
+    const page = part?.children[Math.floor(line % partSize / pageSize)] ?? part;
     if (page) box.current.scrollTop = page.offsetTop;
     const late = setInterval(() => follow() && clearInterval(late), 60); // until the page has its lines
     return () => clearInterval(late);
@@ -68,22 +105,12 @@ export function Story() {
     const lines = [...box.current.querySelectorAll("button")];
     lines[lines.indexOf(event.target) + step]?.focus();
   };
-  // A page that does not change is the same element as before, which the renderer passes over.
   const known = useRef(new Map());
-  const page = from => {
-    const size = Math.min(pageSize, end - from + 1);
-    const within = Math.max(at === 0 ? 0 : from - 1, Math.min(at, from + size));
-    const last = known.current.get(from);
-    if (last?.within === within && last.size === size && last.matches === matches && last.setting === setting) return last.element;
-    const element = html`<${Page} key=${from} from=${from} size=${size} at=${within} matches=${matches} box=${box}/>`;
-    known.current.set(from, {within, size, matches, setting, element});
-    return element;
-  };
-  const pages = Array.from({length: Math.ceil(end / pageSize)}, (_, i) => page(i * pageSize + 1));
+  const parts = piecesOf(Part, partSize, known.current, {from: 1, size: end, at, matches, setting, box});
   return html`
     <section class="card story" aria-labelledby="story">
       <div class="card-head"><h2 id="story">Story</h2><span class="mute">press an event to go there</span></div>
-      <div class="lines" ref=${box} onKeyDown=${keys}>${pages}
+      <div class="lines" ref=${box} onKeyDown=${keys}>${parts}
         ${end === 0 && html`<p class="mute">Nothing happens in this run: no process has anything to do.</p>`}</div>
     </section>`;
 }

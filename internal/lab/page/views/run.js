@@ -48,7 +48,7 @@ export function Run() {
   const traced = Boolean(use(place)?.t); // a trace cannot be changed
   if (!answer) {
     return html`${error && html`<div class="title"><h1>No run yet</h1></div>
-        <p class="notice trouble" role="alert">This run cannot be made: ${error.message}</p>`}
+        <p class="notice trouble" role="alert">This run cannot be made: ${error.line > 0 && `line ${error.line}: `}${error.message}</p>`}
       ${!error && html`<p class="boot">The run is being made …</p>`}
       ${(open || error) && !traced && html`<${Form}/>`}`;
   }

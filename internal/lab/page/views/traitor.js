@@ -127,10 +127,11 @@ export function Traitor() {
     return () => removeEventListener("keydown", keys);
   }, []);
   if (!level) return html`<p class=${classes({boot: true, wrong: all.error})}>${all.error?.message ?? "The levels are coming …"}</p>`;
-  const {n, m} = level.flags;
+  const {n, m} = level.flags, number = levels.peek().indexOf(level) + 1;
   return html`
     <div class="title far"><div><h1>${level.title}</h1>
-      <p class="mute">level ${levels.peek().indexOf(level) + 1} of ${levels.peek().length} · ${level.protocol}, n = ${n}${m && `, m = ${m}`}
+      <p class="mute">
+        ${number > 0 && `level ${number} of ${levels.peek().length} · `}${level.protocol}${n && `, n = ${n}`}${m && `, m = ${m}`}
         ${level.seats?.length > 0 && ` · you are ${level.seats.join(" and ")}`}</p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
     <div class="traitor"><${Levels} current=${level.id}/><${Level} key=${level.id} level=${level} g=${g}/></div>`;
