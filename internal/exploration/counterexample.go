@@ -177,3 +177,21 @@ func oneByOne(events []trace.Event) []trace.Event {
 
 // Panics reports whether the run ends with the panic of a machine, so that no replay repeats it.
 func (f *Counterexample) Panics() bool { return f.finding.Property == explore.NoPanic }
+
+// Decision is what a correct process decides.
+type Decision struct {
+	Name    string
+	Decides string // empty: nothing
+}
+
+// Decisions returns what each correct process decides, in their order.
+func (f *Counterexample) Decisions() (all []Decision) {
+	down := f.Run.Down()
+	for id := range parley.ID(f.Run.Protocol.N) {
+		if !down.Has(id) {
+			name := f.Run.Names.Full(id)
+			all = append(all, Decision{name, f.report.Decisions[name]})
+		}
+	}
+	return all
+}

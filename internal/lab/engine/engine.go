@@ -80,6 +80,7 @@ var answerers = map[string]answerer{
 	"explore": exploring,
 	"pairs":   pairing,
 	"walk":    walking,
+	"sample":  sampling,
 }
 
 // ofAll makes an answerer from a method that answers at once.
