@@ -128,7 +128,8 @@ cli/traces             free    : core faulty lockstep trace run cluster cluster/
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/traitor forms
+internal/lab/likeness  free    : core faulty trace drawing forms
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/* forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 cli/lab                free    : core docs/scenarios internal/lab/* cli/console

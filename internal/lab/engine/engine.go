@@ -81,6 +81,10 @@ var answerers = map[string]answerer{
 	"pairs":   pairing,
 	"walk":    walking,
 	"sample":  sampling,
+
+	// About several runs.
+	"compare":   comparing,
+	"knowledge": knowing,
 }
 
 // ofAll makes an answerer from a method that answers at once.

@@ -32,6 +32,7 @@ type made struct {
 	view     *report.View
 	style    reading.Style
 	events   []trace.Event
+	others   others // other runs, which look the same to a process
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
