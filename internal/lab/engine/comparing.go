@@ -13,14 +13,14 @@ import (
 
 // CompareAnswer is the answer to "compare": where two runs differ, and to which processes they look the same.
 type CompareAnswer struct {
-	Same     bool        `json:"same"`  // all events are equal
-	Equal    uint64      `json:"equal"` // the number of equal events at the beginning
-	Settings []Differing `json:"settings"`
-	First    [2]*Line    `json:"first"` // the first event of each run that differs; null if the run ended before
-	Fields   []string    `json:"fields"`
-	// Processes are empty if the runs are not of the same protocol with the same n.
-	Processes []Compared  `json:"processes"`
-	Verdicts  []Differing `json:"verdicts"` // of all properties
+	Same       bool        `json:"same"`  // all events are equal
+	Equal      uint64      `json:"equal"` // the number of equal events at the beginning
+	Settings   []Differing `json:"settings"`
+	First      [2]*Line    `json:"first"` // the first event of each run that differs; null if the run ended before
+	Fields     []string    `json:"fields"`
+	Processes  []Compared  `json:"processes"`  // empty if n is not the same
+	Comparable bool        `json:"comparable"` // the protocol is the same, so a process may see the same
+	Verdicts   []Differing `json:"verdicts"`   // of all properties
 }
 
 // Differing is a value in each of two runs; empty if a run has none.
@@ -42,7 +42,7 @@ type Compared struct {
 
 // fieldNames are the fields of an event in words.
 var fieldNames = map[string]string{
-	"op": "what happens", "t": "the time", "at": "the process", "peer": "the other process", "cause": "the cause",
+	"op": "what happens", "t": "the time", "peer": "the other process", "cause": "the cause",
 	"epoch": "the epoch", "path": "the part of the machine", "kind": "the kind of message",
 	"origin": "whom the message is about", "seq": "the number in the message", "value": "the value in the message",
 	"body": "what the message says",
@@ -81,10 +81,15 @@ func compared(runs [2]*made) CompareAnswer {
 			}
 		}
 		for _, f := range d.Fields {
+			if f == "op" || f == "at" { // it is another event altogether
+				a.Fields = []string{fieldNames["op"]}
+				break
+			}
 			a.Fields = append(a.Fields, fieldNames[f])
 		}
 	}
-	if runs[0].Protocol.Name == runs[1].Protocol.Name && runs[0].Protocol.N == runs[1].Protocol.N {
+	if runs[0].Protocol.N == runs[1].Protocol.N {
+		a.Comparable = runs[0].Protocol.Name == runs[1].Protocol.Name
 		a.Processes = processes(runs)
 	}
 	return a

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,7 +157,7 @@ func (m *observer) tried(ctx context.Context, progress func([]byte)) (*trials, e
 	return t, nil
 }
 
-// try makes the runs. Those that look the same longest come first.
+// try makes the runs. Those that look the same longest come first, and of these, those with other faulty processes.
 func (t *trials) try(ctx context.Context, m *observer, progress func([]byte)) error {
 	kind := func(events []trace.Event, faulty parley.Set) string {
 		return fmt.Sprint(faulty) + likeness.Fingerprint(m.Protocol, events)
@@ -192,6 +193,12 @@ func (t *trials) try(ctx context.Context, m *observer, progress func([]byte)) er
 			t.runs = append(t.runs, m.trial(r, o))
 		}
 	}
+	same := func(t trial) int { // those with other faulty processes say most
+		if t.faulty == m.Down() {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(t.runs, func(a, b trial) int {
 		last := func(t trial) uint64 { return t.Until - 1 } // 0 becomes the greatest
 		switch x, y := last(a), last(b); {
@@ -200,7 +207,7 @@ func (t *trials) try(ctx context.Context, m *observer, progress func([]byte)) er
 		case x < y:
 			return 1
 		}
-		return len(a.Says) - len(b.Says)
+		return cmp.Or(same(a)-same(b), len(a.Says)-len(b.Says))
 	})
 	return nil
 }

@@ -2,7 +2,7 @@
 // different references. These functions find all that show the same as one reference.
 
 import {useAnswer, use} from "./lib.js";
-import {run, selection} from "./store.js";
+import {useShown} from "./shown.js";
 
 /**
  * A reference in parts.
@@ -56,6 +56,7 @@ export function matcher(ref, shown = "") {
 
 /** The selected event in words, with its causes and effects, or undefined while there is none. */
 export function useEvent() {
+  const {run, selection} = useShown();
   const ref = use(selection);
   const {setting, answer} = use(run);
   const parsed = parse(ref);
@@ -71,12 +72,13 @@ export function useLinked() {
   return new Set(near.map(line => line.ref).filter(ref => ref !== event.ref && parse(ref).kind !== "process"));
 }
 
-let last = {key: " ", test: matcher("")};
+const last = new WeakMap(); // by what is shown
 
 /** The test whether a mark shows the same as what is selected; the same function as long as the selection is the same. */
 export function useMatcher() {
-  const ref = use(selection), shown = useEvent()?.ref ?? "";
-  const key = ref + " " + shown;
-  if (last.key !== key) last = {key, test: matcher(ref, shown)};
-  return last.test;
+  const shown = useShown();
+  const ref = use(shown.selection), as = useEvent()?.ref ?? "";
+  const key = ref + " " + as;
+  if (last.get(shown)?.key !== key) last.set(shown, {key, test: matcher(ref, as)});
+  return last.get(shown).test;
 }

@@ -31,6 +31,9 @@ export const selection = signal("");
 /** Whose information tree is shown; empty for the first one. */
 export const owner = signal("");
 
+/** The process whose sight is shown; empty for nobody's. */
+export const observer = signal("");
+
 /** A sentence for the reader about the link or the run; empty for none. */
 export const notice = signal("");
 
@@ -56,13 +59,13 @@ export const title = computed(() => {
 export const named = ref => process(ref)?.name ?? ref;
 
 /** The number of the round in which an event happens, or -1. */
-export function roundAt(event) {
-  return run.value.answer?.rounds.findLast(r => r.first <= Math.max(event, 1))?.number ?? -1;
+export function roundAt(event, {answer} = run.value) {
+  return answer?.rounds.findLast(r => r.first <= Math.max(event, 1))?.number ?? -1;
 }
 
 /** The time at which an event happens. */
-export function timeAt(event) {
-  const times = run.value.answer?.times ?? [];
+export function timeAt(event, {answer} = run.value) {
+  const times = answer?.times ?? [];
   let low = 0, high = times.length;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -104,9 +107,9 @@ let asking = new AbortController();
 /**
  * Makes a run and shows it.
  * @param {import("./link.js").Place} next
- * @param {{at?: number | null, sel?: string, of?: string, hash?: string}} [there]
+ * @param {{at?: number | null, sel?: string, of?: string, sees?: string, hash?: string}} [there]
  */
-export async function open(next, {at = null, sel = "", of = "", hash = ""} = {}) {
+export async function open(next, {at = null, sel = "", of = "", sees = observer.peek(), hash = ""} = {}) {
   asking.abort();
   let setting;
   try {
@@ -132,6 +135,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
       cursor.value = Math.min(at ?? end, end);
       selection.value = sel;
       owner.value = answer.owners.includes(of) ? of : "";
+      observer.value = answer.processes.some(p => p.name === sees && !p.behavior) ? sees : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
@@ -143,7 +147,7 @@ export async function open(next, {at = null, sel = "", of = "", hash = ""} = {})
 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
-  view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(),
+  view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(), sees: observer.peek(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -162,7 +166,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, run.value];
+  void [cursor.value, selection.value, owner.value, observer.value, run.value];
   keep();
 });
 
@@ -182,10 +186,11 @@ async function follow() {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
       owner.value = got.of;
+      observer.value = got.sees;
     });
   } else if (to) {
     editing.value = false;
-    await open(to, {at: got.at, sel: got.sel, of: got.of, hash: got.hash});
+    await open(to, {at: got.at, sel: got.sel, of: got.of, sees: got.sees, hash: got.hash});
   } else if (!got.problem) {
     editing.value = true;
     await open({s: about.peek().protocols[0].name, flags: {}});

@@ -1,7 +1,7 @@
 // What is selected, in words: an event with its causes and effects, a message, a node with its vote, or a process.
 
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
-import {cursor, goTo, moveTo, named, process, run, select, selection} from "../store.js";
+import {cursor, goTo, moveTo, named, observer, process, run, select, selection} from "../store.js";
 import {filledBy, parse, useEvent} from "../selection.js";
 import {Icon} from "./icon.js";
 
@@ -90,7 +90,7 @@ function Node({reference, parts}) {
 
 function Process({reference}) {
   const p = process(reference);
-  const at = use(cursor);
+  const at = use(cursor), sees = use(observer);
   const {answer} = use(run);
   if (!p) return html`<p class="mute">The run has no such process.</p>`;
   const value = answer.report.values[p.name];
@@ -102,6 +102,8 @@ function Process({reference}) {
     ${p.decided > 0 && html`<p>It decides ${p.decides} at event ${number(p.decided)}.</p>
       ${p.decided !== at && html`<p class="row-of-buttons"><button onClick=${() => goTo(p.decided)}>To its decision</button></p>`}`}
     ${indications && html`<p>It notifies the layer above: ${indications.join(", ")}.</p>`}
+    ${!p.behavior && html`<p class="row-of-buttons"><button aria-pressed=${sees === p.name}
+      onClick=${() => { observer.value = sees === p.name ? "" : p.name; }}>What ${p.name} sees</button></p>`}
     ${p.faulty && html`<p class="mute">Nothing is promised of a faulty process.</p>`}`;
 }
 

@@ -2,7 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {classes, count, html, use, useAnswer} from "../lib.js";
-import {cursor, run, select} from "../store.js";
+import {useShown} from "../shown.js";
 import {useMatcher} from "../selection.js";
 import {Pan} from "./pan.js";
 
@@ -21,6 +21,7 @@ function grouped(variables) {
 }
 
 function Process({process, all, picked}) {
+  const {select} = useShown();
   const shown = process.variables.filter(v => all || v.changed || !empty.includes(v.value));
   const folded = process.variables.length - shown.length;
   return html`
@@ -37,6 +38,7 @@ function Process({process, all, picked}) {
 }
 
 export function State() {
+  const {id, run, cursor} = useShown();
   const {setting} = use(run);
   const at = use(cursor), all = use(everything);
   const matches = useMatcher();
@@ -44,8 +46,8 @@ export function State() {
   if (!got.answer) return null;
   const late = JSON.parse(got.question).at !== at;
   return html`
-    <section class="card state" aria-labelledby="state">
-      <div class="card-head"><h2 id="state">State after event ${at}</h2>
+    <section class="card state" aria-labelledby=${id + "state"}>
+      <div class="card-head"><h2 id=${id + "state"}>State after event ${at}</h2>
         <label class="check"><input type="checkbox" checked=${all}
           onChange=${e => { everything.value = e.target.checked; }}/> empty variables too</label></div>
       <${Pan} class=${classes({processes: true, late})} label="States">${got.answer.processes.map(p => html`

@@ -2,16 +2,19 @@
 // with the cursor. Long stories are asked for and drawn in pages, when a page comes into view.
 
 import {classes, html, number, use, useAnswer, useEffect, useRef, useState} from "../lib.js";
-import {cursor, events, goTo, run} from "../store.js";
+import {useSight} from "../knowing.js";
+import {useShown} from "../shown.js";
 import {useMatcher} from "../selection.js";
 
 const pageSize = 50;
 
 function Line({line, at, matches}) {
+  const {goTo} = useShown(), sees = useSight();
   const now = line.event === at;
   const picked = matches("e" + line.event) || !/^P\d+$/.test(line.ref) && matches(line.ref);
   return html`
-    <li class=${classes({line: true, now, future: line.event > at, picked, faulty: line.fault})} data-event=${line.event}
+    <li class=${classes({line: true, now, future: line.event > at, picked, faulty: line.fault,
+      unseen: sees && !sees("e" + line.event)})} data-event=${line.event}
       aria-current=${now ? "step" : null}>
       <button tabindex=${now || (at === 0 && line.event === 1) ? 0 : -1} onClick=${() => goTo(line.event)}>
         <span class="nr">${number(line.event)}</span>
@@ -21,6 +24,7 @@ function Line({line, at, matches}) {
 
 /** One page of the story. Until it is near the view it is only as high as it will be. */
 function Page({from, size, at, matches, box}) {
+  const {run} = useShown();
   const {setting} = use(run);
   const place = useRef(null);
   const [near, setNear] = useState(false);
@@ -41,6 +45,7 @@ function Page({from, size, at, matches, box}) {
 }
 
 export function Story() {
+  const {id, run, cursor, events} = useShown();
   const {setting} = use(run);
   const at = use(cursor), end = use(events);
   const matches = useMatcher();
@@ -81,8 +86,8 @@ export function Story() {
   };
   const pages = Array.from({length: Math.ceil(end / pageSize)}, (_, i) => page(i * pageSize + 1));
   return html`
-    <section class="card story" aria-labelledby="story">
-      <div class="card-head"><h2 id="story">Story</h2><span class="mute">press an event to go there</span></div>
+    <section class="card story" aria-labelledby=${id + "story"}>
+      <div class="card-head"><h2 id=${id + "story"}>Story</h2><span class="mute">press an event to go there</span></div>
       <div class="lines" ref=${box} onKeyDown=${keys}>${pages}
         ${end === 0 && html`<p class="mute">Nothing happens in this run: no process has anything to do.</p>`}</div>
     </section>`;

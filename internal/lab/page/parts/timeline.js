@@ -1,7 +1,7 @@
 // Where the cursor stands in a picture. Pictures with a time axis get a line across; in the others each round is a
 // band, and a bar above the band grows as the round goes by.
 
-import {roundAt, run, timeAt} from "../store.js";
+import {roundAt, timeAt} from "../store.js";
 
 const svgElement = name => document.createElementNS("http://www.w3.org/2000/svg", name);
 const set = (element, attributes) => {
@@ -12,18 +12,19 @@ const set = (element, attributes) => {
  * Adds the cursor to a picture, and returns the function that moves it.
  * @param {SVGSVGElement} svg
  * @param {string} name of the picture
+ * @param {{peek(): any}} run a signal
  * @returns {(event: number) => void}
  */
-export function timeline(svg, name) {
+export function timeline(svg, name, run) {
   const ground = [...svg.children].find(child => child.tagName === "g") ?? svg;
-  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground);
-  if (name === "spacetime") return line(svg, ground, "y");
-  if (name === "stages" || name === "clocks") return line(svg, ground, "x");
+  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground, run);
+  if (name === "spacetime") return line(svg, ground, "y", run);
+  if (name === "stages" || name === "clocks") return line(svg, ground, "x", run);
   return () => {};
 }
 
 /** The bars of the rounds. */
-function bands(svg, ground) {
+function bands(svg, ground, run) {
   const bars = new Map();
   for (const band of svg.querySelectorAll(".band[data-ref^=r]")) {
     const box = band.getBBox();
@@ -42,8 +43,8 @@ function bands(svg, ground) {
 }
 
 /** A line across the picture at the time of the cursor. The marks say which time is where. */
-function line(svg, ground, axis) {
-  const known = places(svg, axis);
+function line(svg, ground, axis, run) {
+  const known = places(svg, axis, run.peek());
   const box = ground.getBBox();
   const across = axis === "x" ? "y" : "x";
   const size = axis === "x" ? "height" : "width";
@@ -56,14 +57,14 @@ function line(svg, ground, axis) {
   set(knob, {class: "cursor-knob", r: 4, ["c" + across]: from - 8});
   ground.append(mark, knob);
   return event => {
-    const at = placeOf(known, timeAt(event));
+    const at = placeOf(known, timeAt(event, run.peek()));
     set(mark, {[axis + 1]: at, [axis + 2]: at});
     set(knob, {["c" + axis]: at});
   };
 }
 
 /** Returns times and their places, sorted by both. */
-function places(svg, axis) {
+function places(svg, axis, made) {
   /** @type {[number, number][]} */
   const found = [];
   for (const mark of svg.querySelectorAll(axis === "x" ? "line, circle, path, rect.stage" : "line, circle")) {
@@ -71,9 +72,9 @@ function places(svg, axis) {
     const [, x, y] = /^M(-?\d+),(-?\d+)/.exec(mark.getAttribute("d") ?? "") ?? [];
     const start = mark.getAttribute(axis + 1) ?? mark.getAttribute("c" + axis) ?? mark.getAttribute(axis) ??
       (axis === "x" ? x : y);
-    if (since && start != null) found.push([timeAt(Number(since)), Number(start)]);
+    if (since && start != null) found.push([timeAt(Number(since), made), Number(start)]);
     const end = mark.getAttribute(axis + 2);
-    if (until && end != null) found.push([timeAt(Number(until)), Number(end)]);
+    if (until && end != null) found.push([timeAt(Number(until), made), Number(end)]);
   }
   found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const rising = [];
