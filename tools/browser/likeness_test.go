@@ -89,6 +89,13 @@ func TestCompareFromRun(t *testing.T) {
 	b.clean()
 }
 
+// observe presses the name of a process in the card that says what it sees.
+func (b *tab) observe(name string) {
+	b.t.Helper()
+	b.until(`(b => b && (b.click(), true))([...document.querySelectorAll(".knowledge .segments button")].find(b =>
+		b.textContent === "` + name + `"))`)
+}
+
 // With three generals P2 cannot tell who lies. What it does not see is faint, and another run that looks the same is one
 // press away.
 func TestKnowledge(t *testing.T) {
@@ -98,7 +105,7 @@ func TestKnowledge(t *testing.T) {
 			b.says(shown)
 			b.follow("#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true")
 			b.until(`document.querySelector(".knowledge .segments button")`)
-			b.press("P2")
+			b.observe("P2")
 			b.says("which of P1 and P3 are faulty")
 			b.until(`document.querySelector('.picture [data-ref="r0/P1/P3"].unseen')`)
 			b.until(`document.querySelector('.picture [data-ref="r0/P1/P2"]:not(.unseen)')`)
@@ -110,15 +117,17 @@ func TestKnowledge(t *testing.T) {
 			}
 			b.keys(kb.Home)
 			b.until(text(".knowledge") + `.includes("After event 0, P2 has seen 0 events")`)
-			b.until(`(([, a, b] = []) => a && a === b)(/(\d+) of (\d+) other runs? look/.exec(` + text(".knowledge") + `) ?? [])`)
+			b.until(`(([, a, b] = []) => a && a === b)(/^(\d+) of (\d+) other runs? look/.exec(` +
+				text(".knowledge h3:last-of-type") + `) ?? [])`)
 			b.keys(kb.End)
 			b.until(text(".knowledge") + `.includes("After event 39")`)
 			b.until(text(".alike li") + `.includes("P1 is correct, and P3 is faulty (flip)")`)
+			b.until(`document.querySelector(".alike li a").hash`)
 			evaluate[bool](b, `document.querySelector(".alike li a").click() ?? true`)
 			b.says("They look the same to P2.")
 			b.follow("#/run?s=om&n=4&m=1&f=3:flip&sees=P2")
 			b.until(text(".knowledge h2") + ` === "What P2 sees"`)
-			b.press("P2")
+			b.observe("P2")
 			b.until(`!document.querySelector(".unseen")`)
 			b.clean()
 		})

@@ -2,7 +2,7 @@
 //
 //   #/compare?a=s:PROTOCOL;n:3;f:1:twofaced&b=s:PROTOCOL;n:3;f:3:flip&at=13&show=story&joined=no
 //
-// a and b are places as link.js packs them; at is the cursor of the first run; show is what both show.
+// a and b are places as link.js packs them; at is the cursor of the first run, if it is not at the first difference; show is what both show.
 
 import {batch, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
@@ -123,7 +123,8 @@ const keep = debounced(async () => {
   const now = pair.peek();
   if (!now || !difference.peek().answer) return;
   const keys = [["a", await pack(now.a)], ["b", await pack(now.b)]];
-  if (panes[0].cursor.peek() < panes[0].events.peek()) keys.push(["at", String(panes[0].cursor.peek())]);
+  const {first} = difference.peek().answer;
+  if (panes[0].cursor.peek() !== (first[0]?.event ?? panes[0].events.peek())) keys.push(["at", String(panes[0].cursor.peek())]);
   if (show.peek()) keys.push(["show", show.peek()]);
   if (!joined.peek()) keys.push(["joined", "no"]);
   note("compare", /** @type {[string, string][]} */ (keys));

@@ -19,7 +19,7 @@ export function Samples() {
         <button disabled=${busy} onClick=${() => sampleRuns(many)}>${answer ? `${many} other runs` : `Sample ${many} runs`}</button></div>
       ${!answer && !error && html`<p class="mute">Random moves from here to an end. They prove nothing, and show what is usual.</p>`}
       ${error && html`<p class="wrong" role="alert">${error.message}</p>`}
-      ${answer && html`<ol role="status">${answer.runs.map(r => html`
+      ${answer && html`<ol>${answer.runs.map(r => html`
         <li class=${classes({bad: r.broken.length > 0})}>
           <p><span class=${r.broken.length ? "sign" : "sign ok"} aria-hidden="true">${r.broken.length ? "✗" : "✓"}</span>
             ${" "}${count(r.moves.length - so, "more move")}${!r.over && ", and not at an end"}.
