@@ -30,7 +30,8 @@ var viewed = []look{
 	}},
 	{"two runs", "#/compare?a=" + liar + "&b=" + relay, waits(`document.querySelectorAll(".side .picture svg").length >= 2`)},
 	{"two stories", "#/compare?a=g:twophase-blocks&b=g:threephase&show=story", waits(`document.querySelectorAll(".side .line").length > 20`)},
-	{"what P2 sees", "#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true&sees=P2", waits(`document.querySelector(".alike li") && document.querySelector(".unseen")`)},
+	{"what P2 sees", "#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true&sees=P2", waits(
+		`document.querySelector(".alike li") && document.querySelector(".unseen")`)},
 	{"cost", "#/cost?m=2&most=15&quantity=messages", waits(`document.querySelector(".costs svg")`)},
 	{"guide", "#/guide", waits(`document.querySelector("main h1")`)},
 	{"about", "#/about", waits(`document.querySelector("main h1")`)},

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,31 @@ func TestCompare(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// A place in the value of a link is read as it was written, whatever its flags contain.
+func TestPackedPlaces(t *testing.T) {
+	b := one(t)
+	places := []map[string]any{
+		{"s": shown, "flags": map[string]string{"n": "7", "m": "2", "faulty": "1=twofaced,5=flip", "values": "a;b:c%3B,&=#?"}},
+		{"g": "article", "flags": map[string]string{}},
+		{"s": shown, "flags": map[string]string{"links": "[{from: 1, to: 2, loss: 0.5}, {from: all}]", "names": "lecture"}},
+		{"y": "protocol: eig\nn: 4 # 50 % ; :\n", "flags": map[string]string{"seed": "3"}},
+		{"t": "0123abcd", "flags": map[string]string{}},
+	}
+	got := evaluate[[]string](b, `import("/link.js").then(async link => {
+		const all = [];
+		for (const place of `+literal(places)+`) {
+			const there = await link.unpack(await link.pack(place));
+			const same = await link.write({view: "run", place: there}) === await link.write({view: "run", place});
+			all.push(same ? "" : JSON.stringify(there));
+		}
+		return all;
+	})`)
+	if want := make([]string, len(places)); !slices.Equal(got, want) {
+		t.Errorf("these are read otherwise: %q", got)
+	}
+	b.clean()
 }
 
 // A comparison begins at a run: with another seed, without its lies, with a scenario, or with the run before.
@@ -121,6 +147,10 @@ func TestKnowledge(t *testing.T) {
 				text(".knowledge h3:last-of-type") + `) ?? [])`)
 			b.keys(kb.End)
 			b.until(text(".knowledge") + `.includes("After event 39")`)
+			b.press("The argument with all lies")
+			b.until(`document.querySelector(".argument svg") && document.querySelector("#argument").textContent.includes("P2 and P3")`)
+			b.press("Close")
+			b.until(`!document.querySelector(".argument")`)
 			b.until(text(".alike li") + `.includes("P1 is correct, and P3 is faulty (flip)")`)
 			b.until(`document.querySelector(".alike li a").hash`)
 			evaluate[bool](b, `document.querySelector(".alike li a").click() ?? true`)

@@ -2,7 +2,8 @@
 //
 //   #/compare?a=s:PROTOCOL;n:3;f:1:twofaced&b=s:PROTOCOL;n:3;f:3:flip&at=13&show=story&joined=no
 //
-// a and b are places as link.js packs them; at is the cursor of the first run, if it is not at the first difference; show is what both show.
+// a and b are places as link.js packs them. at is the cursor of the first run, unless it is at the first difference. show
+// is what both show, and joined=no separates the cursors.
 
 import {batch, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";

@@ -13,6 +13,9 @@ import {cursor, observer, run} from "./store.js";
  */
 export const knowledge = signal({});
 
+/** Whether the argument about all lies is shown. */
+export const arguing = signal(false);
+
 /** The test whether the observer sees a mark with a reference, which begins with an event. */
 function sightOf({ref: of, marks}) {
   const seen = new Set(marks);

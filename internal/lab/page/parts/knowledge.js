@@ -1,7 +1,7 @@
 // What a process knows: what it has seen, and which other runs look the same to it.
 
 import {capital, count, html, number, use, useState} from "../lib.js";
-import {knowledge} from "../knowing.js";
+import {arguing, knowledge} from "../knowing.js";
 import {write} from "../link.js";
 import {linkTo as exploreLink} from "../searching.js";
 import {cursor, observer, place, run} from "../store.js";
@@ -34,7 +34,7 @@ function Tried({answer}) {
 }
 
 function Known({answer}) {
-  const at = use(cursor);
+  const at = use(cursor), argued = use(arguing), beyond = !use(run).answer.promised;
   const [all, more] = useState(false);
   const {of, seen, why, same, other, runs, open, model} = answer;
   if (why) return html`<p>${of} has seen ${count(seen, "event")}.</p><p class="mute">${why}</p>`;
@@ -46,8 +46,10 @@ function Known({answer}) {
       <${Run} key=${JSON.stringify(r.flags)} other=${r} name=${of}/>`)}</ol>
     ${runs.length > few && !all && html`<p><button class="plain" onClick=${() => more(true)}>Show ${runs.length} of them</button></p>`}
     <${Tried} answer=${answer}/>
-    ${model && html`<p class="why"><a href=${exploreLink(model)}>Explore this system</a>: with “Runs that look the same”, the
-      explorer tries all lies, not only those that have a name.</p>`}`;
+    ${model && html`<p class="why">The explorer tries all lies, not only those that have a name.
+        ${" "}<a href=${exploreLink(model)}>Explore this system</a></p>
+      ${beyond && html`<p class="row-of-buttons"><button aria-pressed=${argued}
+        onClick=${() => { arguing.value = !argued; }}>The argument with all lies</button></p>`}`}`;
 }
 
 export function Knowledge() {

@@ -73,7 +73,7 @@ export function Compare() {
   if (error) return html`${head}<p class="notice trouble" role="alert">${capital(error.message)}</p>`;
   if (now && !now.b && made[0]) {
     return html`${head}<section class="card" aria-labelledby="with"><div class="card-head">
-      <h2 id="with">Compare ${called(now.a, made[0].report)} with …</h2></div><${Against} place=${now.a} answer=${made[0]}/></section>`;
+      <h2 id="with">Compare “${called(now.a, made[0].report)}” with …</h2></div><${Against} place=${now.a} answer=${made[0]}/></section>`;
   }
   if (!answer || !made[0] || !made[1]) return html`${head}<p class="boot">The runs are being compared …</p>`;
   const list = choices(made);

@@ -4,6 +4,7 @@ import {capital, classes, count, html, use} from "../lib.js";
 import {card, editing, observer, place, run, title} from "../store.js";
 import {traceName} from "../traces.js";
 import {AgainstMenu} from "../parts/against.js";
+import {Argument} from "../parts/argument.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
 import {Knowledge} from "../parts/knowledge.js";
@@ -60,7 +61,7 @@ export function Run() {
     <div class=${classes({run: true, busy, sees})}>
       <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
           <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
-        ${answer.owner && html`<${Tree}/>`}</div>
+        ${answer.owner && html`<${Tree}/>`}<${Argument}/></div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/><${Knowledge}/></div>
       <div class="area-c"><${Story}/><${State}/></div>
     </div>
