@@ -54,7 +54,8 @@ type Followed struct {
 // Walked is where a run is after some of its transitions, for a reader who takes them one by one.
 type Walked struct {
 	Stage      string
-	Over       bool // nothing more is due
+	Refused    string // the move that was not possible, at which the walk ends; empty if all were
+	Over       bool   // nothing more is due
 	Taken      []Taken
 	Next       []Possible // at most 500
 	More       int        // the number of other moves, which are not offered
@@ -105,6 +106,7 @@ func (e *Result) Trail(ctx context.Context, f *Counterexample) (names []string) 
 
 func (g *guide) walk(ctx context.Context) (*Walked, error) {
 	s := g.s
+	g.given = len(g.names)
 	g.rec = explore.NewRecorder(true)
 	g.words = reading.Words{Style: reading.Style{Width: 1 << 12, Name: s.names.Full}, Protocol: s.protocol}
 	root := 0
@@ -122,7 +124,7 @@ func (g *guide) walk(ctx context.Context) (*Walked, error) {
 	if err != nil {
 		return g.waiting(ChoosesBegin, err)
 	}
-	w := &Walked{Stage: ChoosesMove, Over: at.Over, More: at.More, Taken: g.taken, Next: []Possible{}}
+	w := &Walked{Stage: ChoosesMove, Refused: g.refused, Over: at.Over, More: at.More, Taken: g.taken, Next: []Possible{}}
 	w.Run = s.counterexample(&explore.Finding{Run: at.Run, Over: at.Over, RunConditions: g.conditions(&at.Run)})
 	w.Header, w.Log, w.Broken = w.Run.Header, w.Run.Log, []string{}
 	for _, v := range w.Run.report.Judged {
@@ -139,18 +141,20 @@ func (g *guide) walk(ctx context.Context) (*Walked, error) {
 
 // guide chooses the moves of a walk: by their names, and then at random; or those of a run.
 type guide struct {
-	s      *Search
-	words  reading.Words
-	names  []string       // still to be taken
-	run    *explore.Run   // its moves are taken, if it is not nil
-	steps  []explore.Step // still to be taken from run
-	random *rand.Rand     // nil: stop there
-	on     bool           // take moves as long as only one is possible
-	most   int            // moves, if they are random or the only ones
-	root   int
-	taken  []Taken
-	open   []Possible // before the run begins: what can be chosen
-	rec    *explore.Recorder
+	s       *Search
+	words   reading.Words
+	names   []string       // still to be taken
+	run     *explore.Run   // its moves are taken, if it is not nil
+	steps   []explore.Step // still to be taken from run
+	random  *rand.Rand     // nil: stop there
+	on      bool           // take moves as long as only one is possible
+	most    int            // moves, if they are random or the only ones
+	root    int
+	given   int    // the number of names
+	refused string // the name that is not possible
+	taken   []Taken
+	open    []Possible // before the run begins: what can be chosen
+	rec     *explore.Recorder
 }
 
 // waiting is a walk that has not begun, if the reader must choose.
@@ -160,7 +164,7 @@ func (g *guide) waiting(stage string, err error) (*Walked, error) {
 	}
 	more := max(len(g.open)-mostOffered, 0)
 	return &Walked{
-		Stage: stage, Taken: append([]Taken{}, g.taken...), Next: g.open[:len(g.open)-more], More: more,
+		Stage: stage, Refused: g.refused, Taken: append([]Taken{}, g.taken...), Next: g.open[:len(g.open)-more], More: more,
 		Properties: []Followed{}, Broken: []string{},
 	}, nil
 }
@@ -170,11 +174,11 @@ func (g *guide) choose(all []Move) (int, error) {
 	switch {
 	case len(g.names) > 0:
 		i := slices.IndexFunc(all, func(m Move) bool { return m.Name == g.names[0] })
-		if i < 0 {
-			return 0, fmt.Errorf("move %d, %.80q, is not possible there", len(g.taken)+1, g.names[0])
+		if i >= 0 {
+			g.names = g.names[1:]
+			return i, nil
 		}
-		g.names = g.names[1:]
-		return i, nil
+		g.refuse()
 	case g.random != nil:
 		return g.random.IntN(len(all)), nil
 	}
@@ -241,7 +245,8 @@ func (g *guide) next(f explore.Fork) (number int, err error) {
 	switch {
 	case len(g.names) > 0:
 		if number = slices.Index(names, g.names[0]); number < 0 {
-			return 0, fmt.Errorf("move %d, %.80q, is not possible there", len(g.taken)+1, g.names[0])
+			g.refuse()
+			return -1, nil
 		}
 		g.names = g.names[1:]
 	case len(g.steps) > 0:
@@ -259,6 +264,11 @@ func (g *guide) next(f explore.Fork) (number int, err error) {
 	g.rec.Add(&steps[number])
 	g.taken = append(g.taken, Taken{Move{names[number], inWords(g.words, steps[number])}, g.rec.Log.Len()})
 	return number, nil
+}
+
+// refuse notes that the next move is not possible: the walk ends before it.
+func (g *guide) refuse() {
+	g.refused = fmt.Sprintf("move %d of %d, %.80q, is not possible there", g.given-len(g.names)+1, g.given, g.names[0])
 }
 
 // sameStep reports whether two steps are the same transition with the same outcome.

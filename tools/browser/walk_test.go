@@ -72,10 +72,11 @@ func TestWalkSamples(t *testing.T) {
 // A link with a move that is not possible says which one it is.
 func TestWalkLinkRefused(t *testing.T) {
 	b := one(t)
-	b.follow(generals + "&mv=e99-P1")
-	b.until(`document.querySelector(".notice.trouble")?.textContent.includes("e99-P1")`)
-	b.press("Start over")
-	b.until(`document.querySelector(".choices button")`)
+	b.follow(generals + "&mv=P2-timer0,e99-P1")
+	b.says("is not possible there. The walk ends before it.")
+	b.until(`document.querySelectorAll(".taken tbody tr").length === 2 && document.querySelector(".choices button")`)
+	b.follow("#/walk?s=" + shown + "&n=1000")
+	b.until(`document.querySelector(".notice.trouble")`)
 	b.clean()
 }
 

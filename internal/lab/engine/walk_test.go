@@ -32,7 +32,6 @@ func models() []map[string]any {
 		of("fifo", "n", "2"),
 		of("fifo", "n", "2", "losses", "1", "doubles", "1"),
 		of("ballot", "n", "3", "crashes", "1", "restarts", "1", "timeouts", "2"),
-		of("bracha", "n", "4", "m", "1"),
 		of("detector", "n", "2"),
 	}
 }
@@ -213,12 +212,26 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A walk that is withdrawn, or whose moves are not possible, ends with an error that says which.
+// A walk ends before a move that is not possible, and says which it is.
 func TestWalkRefused(t *testing.T) {
 	e := newEngine()
+	for _, c := range []struct {
+		model map[string]any
+		moves []string
+		stage string
+		taken int
+		says  string
+	}{
+		{models()[3], []string{"P1-request", "e99-P1", "e9-P2"}, exploration.ChoosesMove, 2, `move 2 of 3, "e99-P1",`},
+		{models()[2], []string{"nonsense", "P1-request"}, exploration.ChoosesRoot, 0, `move 1 of 2, "nonsense",`},
+	} {
+		at := walked(t, e, c.model, c.moves)
+		if at.Stage != c.stage || len(at.Taken) != c.taken || !strings.HasPrefix(at.Refused, c.says) || len(at.Next) == 0 {
+			t.Errorf("%q: %+v", c.moves, at)
+		}
+	}
 	for _, c := range []struct{ question, says string }{
-		{`{"ask":"walk","model":{"protocol":"twophase","flags":{"n":"3"}},"moves":["nonsense"]}`, "move 1"},
-		{`{"ask":"walk","model":{"protocol":"fifo","flags":{"n":"2"}},"moves":["P1-request","e99-P1"]}`, `move 3, "e99-P1"`},
+		{`{"ask":"sample","model":{"protocol":"fifo","flags":{"n":"2"}},"moves":["e99-P1"],"count":1}`, "move 1 of 1"},
 		{`{"ask":"sample","model":{"protocol":"fifo","flags":{"n":"2"}},"count":1000}`, "1 to 20"},
 	} {
 		var a struct{ Error engine.Failure }
@@ -226,5 +239,20 @@ func TestWalkRefused(t *testing.T) {
 		if err := json.Unmarshal(b, &a); err != nil || !strings.Contains(a.Error.Message, c.says) {
 			t.Errorf("%s: %s, %v", c.question, b, err)
 		}
+	}
+}
+
+// A walk in which a message is lost says what is not promised because of it.
+func TestWalkConditions(t *testing.T) {
+	e := newEngine()
+	model := models()[4]
+	at := walked(t, e, model, strings.Fields("P1-request P1-request e8-P2-lost"))
+	i := slices.IndexFunc(at.Properties, func(f exploration.Followed) bool { return f.Property == "agreement" })
+	if !at.Properties[i].AtEnd || !strings.HasPrefix(at.Properties[i].Outcome, "not promised") {
+		t.Errorf("%+v", at.Properties[i])
+	}
+	before := walked(t, e, model, strings.Fields("P1-request P1-request"))
+	if strings.HasPrefix(before.Properties[i].Outcome, "not promised") {
+		t.Errorf("nothing is lost yet: %+v", before.Properties[i])
 	}
 }

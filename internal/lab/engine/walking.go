@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -12,7 +13,8 @@ import (
 
 // WalkAnswer is the answer to "walk": where a run is after some moves, and which are possible now.
 type WalkAnswer struct {
-	Stage      string                 `json:"stage"` // what the next move chooses: root, begin, or move
+	Stage      string                 `json:"stage"`             // what the next move chooses: root, begin, or move
+	Refused    string                 `json:"refused,omitempty"` // the move that is not possible: the walk ends before it
 	Over       bool                   `json:"over"`
 	Taken      []exploration.Taken    `json:"taken"`
 	Next       []exploration.Possible `json:"next"`
@@ -48,8 +50,10 @@ func walking(ctx context.Context, e *Engine, b []byte, _ func([]byte)) (any, err
 	if err != nil {
 		return nil, err
 	}
-	a := WalkAnswer{Stage: w.Stage, Over: w.Over, Taken: w.Taken, Next: w.Next, More: w.More, Properties: w.Properties,
-		Broken: w.Broken}
+	a := WalkAnswer{
+		Stage: w.Stage, Refused: w.Refused, Over: w.Over, Taken: w.Taken, Next: w.Next, More: w.More,
+		Properties: w.Properties, Broken: w.Broken,
+	}
 	if w.Log != nil {
 		a.Trace, err = traceText(w)
 	}
@@ -119,6 +123,9 @@ func sampling(ctx context.Context, e *Engine, b []byte, _ func([]byte)) (any, er
 		w, err := exploration.Sample(ctx, s, q.Moves, random, max(longestSample, len(q.Moves)))
 		if err != nil {
 			return nil, err
+		}
+		if w.Refused != "" {
+			return nil, errors.New(w.Refused)
 		}
 		one := Sampled{Moves: []string{}, Over: w.Over, Broken: w.Broken, Decides: []Outcome{}}
 		for _, t := range w.Taken {

@@ -125,18 +125,14 @@ func (m *maker) addFaulty() {
 		return how
 	}
 	add(base, "")
-	behaviors := lists.Of(faulty.Named(), func(b faulty.Behavior) string { return b.Name })
-	behaviors = slices.DeleteFunc(behaviors, func(name string) bool {
-		return name == faulty.Honest.Name || !m.suits(name)
-	})
 	bad := slices.Sorted(maps.Keys(base))
 	for _, id := range bad {
 		less := maps.Clone(base)
 		delete(less, id)
 		add(less, m.Names.Full(id)+" is correct")
-		for _, b := range behaviors {
-			if b != base[id] {
-				add(with(nil, id, b), fmt.Sprintf("%s behaves as %s", m.Names.Full(id), b))
+		for _, l := range m.lies(id) {
+			if l.value != base[id] {
+				add(with(nil, id, l.value), l.says)
 			}
 		}
 	}
@@ -144,16 +140,44 @@ func (m *maker) addFaulty() {
 		if _, is := base[id]; is || id == m.of || m.Down().Has(id) {
 			continue
 		}
-		for _, b := range behaviors {
-			is := fmt.Sprintf("%s is faulty (%s)", m.Names.Full(id), b)
+		for _, l := range m.lies(id) {
 			for _, instead := range bad {
-				add(with([]parley.ID{instead}, id, b), m.Names.Full(instead)+" is correct, and "+is)
+				add(with([]parley.ID{instead}, id, l.value), m.Names.Full(instead)+" is correct, and "+l.says)
 			}
 			if m.Down().Len() < m.Protocol.M {
-				add(with(nil, id, b), is)
+				add(with(nil, id, l.value), l.says)
 			}
 		}
 	}
+}
+
+// mostSingle is the largest n for which every single lie is proposed. Beyond it, only those to the process itself are.
+const mostSingle = 5
+
+// lies returns the behaviors that a faulty process could have. In a protocol in rounds, a process may also lie once, to
+// one receiver, and be honest otherwise.
+func (m *maker) lies(id parley.ID) (all []change[string]) {
+	name, p := m.Names.Full(id), m.Protocol
+	for _, b := range faulty.Named() {
+		if b.Name != faulty.Honest.Name && m.suits(b.Name) {
+			all = append(all, change[string]{b.Name, name + " is faulty (" + b.Name + ")"})
+		}
+	}
+	if p.Timing != parley.Synchronous || p.OnDemand || p.Lies == nil || p.Cost == nil {
+		return all
+	}
+	for round := range p.Cost(p.N, p.M).Rounds {
+		for to := range parley.ID(p.N) {
+			if to == id || p.N > mostSingle && to != m.of {
+				continue
+			}
+			lie := faulty.Moves(faulty.Move{Round: round, To: to, Answer: 1})
+			all = append(all, change[string]{
+				lie.Name, fmt.Sprintf("%s lies once, to %s in round %d", name, m.Names.Full(to), round),
+			})
+		}
+	}
+	return all
 }
 
 // suits reports whether a faulty process can behave in a way, and differently from a correct one.

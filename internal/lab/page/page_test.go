@@ -158,7 +158,7 @@ const (
 	moduleLines   = 400
 	moduleColumns = 140
 	scriptBytes   = 100_000 // compressed, each file by itself, without the vendored ones
-	styleBytes    = 14_000 // compressed
+	styleBytes    = 14_000  // compressed
 )
 
 func TestPageSizes(t *testing.T) {

@@ -1,6 +1,6 @@
 // The moves of a walk: those that are possible, those that were taken, and how each property fares after each of them.
 
-import {capital, classes, count, html, number, use} from "../lib.js";
+import {capital, classes, count, html, number, use, useLayoutEffect, useRef} from "../lib.js";
 import {backTo, pane, take, walk} from "../walking.js";
 import {Pan} from "./pan.js";
 
@@ -65,6 +65,10 @@ export function Taken() {
   const {answer} = use(walk);
   const at = use(pane.cursor);
   const {taken, properties, over} = answer;
+  const box = useRef(null);
+  useLayoutEffect(() => { // the last move is in view
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [taken.length]);
   if (!taken.length) return null;
   const last = taken.length - 1;
   const named = taken.map((t, i) => taken.slice(0, i + 1).filter(x => x.name).length); // moves up to each
@@ -72,7 +76,7 @@ export function Taken() {
   return html`
     <section class="card taken" aria-labelledby="taken">
       <div class="card-head"><h2 id="taken">The run so far</h2><span class="mute">${count(named[last], "move")}</span></div>
-      <${Pan} label="The run so far"><table>
+      <${Pan} label="The run so far" box=${box}><table>
         <thead><tr><th scope="col"><span class="visually-hidden">number</span></th><th scope="col">move</th>
           ${properties.map(p => html`
             <th scope="col" class="dot"><abbr title=${`${p.property}: ${p.says}`}>${short(p.property)}</abbr></th>`)}

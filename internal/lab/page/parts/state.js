@@ -2,6 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {classes, count, html, use, useAnswer} from "../lib.js";
+import {useSight} from "../knowing.js";
 import {useShown} from "../shown.js";
 import {useMatcher} from "../selection.js";
 import {Pan} from "./pan.js";
@@ -21,11 +22,11 @@ function grouped(variables) {
 }
 
 function Process({process, all, picked}) {
-  const {select} = useShown();
+  const {select} = useShown(), sees = useSight();
   const shown = process.variables.filter(v => all || v.changed || !empty.includes(v.value));
   const folded = process.variables.length - shown.length;
   return html`
-    <div class=${classes({process: true, faulty: process.faulty, picked})}>
+    <div class=${classes({process: true, faulty: process.faulty, picked, unseen: sees && !sees(process.ref)})}>
       <h3><button class="plain" onClick=${() => select(process.ref)}>${process.name}</button>
         ${process.faulty && html`<span class="sign">✗</span>`}</h3>
       ${process.faulty && html`<p class="mute">It may lie, so its state is not shown.</p>`}

@@ -61,6 +61,7 @@ export function Walk() {
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
     ${error && html`<p class="notice trouble" role="alert"><span>${capital(error.message)}</span>
       <button onClick=${() => go([])}>Start over</button></p>`}
+    ${answer?.refused && html`<p class="notice" role="status"><span>${capital(answer.refused)}. The walk ends before it.</span></p>`}
     ${answer ? html`
       <div class="walk">
         <div class="walk-moves">
