@@ -94,6 +94,13 @@ func TestCompareFromRun(t *testing.T) {
 		return `[...document.querySelectorAll(".compare-menu a")].find(a => a.textContent === "` + text + `" && a.hash)`
 	}
 	b.until(link("another seed"))
+	for _, width := range []int64{360, 900, 1440} { // the open menu fits on the screen
+		b.screen(width, 900, "light")
+		evaluate[bool](b, `(document.querySelector(".compare-menu").open = true)`)
+		b.until(`(r => r.width > 200 && r.left >= 0 && r.right <= innerWidth)(
+			document.querySelector(".compare-menu .menu-body").getBoundingClientRect())`)
+		evaluate[bool](b, `!(document.querySelector(".compare-menu").open = false)`)
+	}
 	evaluate[bool](b, link("another seed")+`.click() ?? true`)
 	b.says("They look the same to every process.")
 	b.follow("#/run?s=om&n=4&m=1&f=3:flip")

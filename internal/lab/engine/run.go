@@ -13,6 +13,7 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
+	"parley/internal/exploration"
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
@@ -32,11 +33,17 @@ type made struct {
 	view     *report.View
 	style    reading.Style
 	events   []trace.Event
-	others   others // other runs, which look the same to a process
+	drawn    []trace.Event // the events, with the times that pictures show
+	stepped  bool          // these times are the numbers of steps
+	others   others        // other runs, which look the same to a process
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
+	m.drawn = m.events
+	if facts.Explored && r.Protocol.Timing != parley.Synchronous {
+		m.drawn, m.stepped = exploration.OneByOne(m.events), true
+	}
 	m.report = report.New(r, log, facts)
 	m.view, err = m.viewOf("")
 	return m, err
@@ -59,6 +66,7 @@ type RunAnswer struct {
 	Bound     string         `json:"bound"`           // the bound with its numbers, or why they break it
 	Rounds    []RoundSpan    `json:"rounds"`          // empty if the protocol has none
 	Times     []TimeSpan     `json:"times"`           // when the events happened
+	Stepped   bool           `json:"stepped"`         // times are the numbers of steps: only their order counts
 	Pictures  []string       `json:"pictures"`        // the names of pictures, from top to bottom
 	Owner     string         `json:"owner,omitempty"` // whose information tree is shown first
 	Owners    []string       `json:"owners"`          // who else has one
@@ -83,7 +91,7 @@ type RoundSpan struct {
 	Last   uint64 `json:"last"`
 }
 
-// TimeSpan says that the events from one on happened at a time, in ticks.
+// TimeSpan says that the events from one on happened at a time, in ticks or steps.
 type TimeSpan struct {
 	First uint64      `json:"first"`
 	Time  parley.Tick `json:"time"`
@@ -93,7 +101,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
-		Rounds: m.roundSpans(), Times: m.times(), Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
+		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.stepped, Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
 	if owner, ok := m.view.Owner(); ok {
@@ -165,7 +173,7 @@ func (m *made) roundSpans() []RoundSpan {
 
 func (m *made) times() []TimeSpan {
 	spans := []TimeSpan{}
-	for _, e := range m.events {
+	for _, e := range m.drawn {
 		if len(spans) == 0 || spans[len(spans)-1].Time != e.Time {
 			spans = append(spans, TimeSpan{e.ID, e.Time})
 		}
@@ -174,7 +182,14 @@ func (m *made) times() []TimeSpan {
 }
 
 // pictures returns the names of the pictures, each once.
-func (m *made) pictures() []string { return slices.Compact(m.view.Drawing(m.events).Pictures()) }
+func (m *made) pictures() []string { return slices.Compact(m.drawing(m.view).Pictures()) }
+
+// drawing returns what there is to draw of the run.
+func (m *made) drawing(v *report.View) *draw.Run {
+	d := v.Drawing(m.drawn)
+	d.Steps = m.stepped
+	return d
+}
 
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
@@ -186,13 +201,13 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.view.Drawing(m.events)
+	d := m.drawing(m.view)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = v.Drawing(m.events)
+		d = m.drawing(v)
 	}
 	if !slices.Contains(d.Pictures(), q.Name) {
 		return PictureAnswer{}, nil

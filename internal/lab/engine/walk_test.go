@@ -256,3 +256,16 @@ func TestWalkConditions(t *testing.T) {
 		t.Errorf("nothing is lost yet: %+v", before.Properties[i])
 	}
 }
+
+// The pictures of a run that a search found have a line for each step, because its times say little.
+func TestFoundRunHasSteps(t *testing.T) {
+	e := newEngine()
+	at := walked(t, e, models()[2], strings.Fields("P1:1;P2:1;P3:1 P1-request P2-request"))
+	run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"trace": at.Trace}})
+	if last := run.Times[len(run.Times)-1]; !run.Stepped || last.Time != 2 {
+		t.Errorf("stepped: %t, times %+v", run.Stepped, run.Times)
+	}
+	if simulated := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": runOf("twophase")}); simulated.Stepped {
+		t.Error("a simulated run has steps instead of times")
+	}
+}

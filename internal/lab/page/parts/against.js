@@ -40,9 +40,15 @@ export function Against({place, answer}) {
           <option value=${c.name}>${c.shows}</option>`)}</select></label></div>`;
 }
 
+/** Opens the menu to the left if there is no room at the right. */
+function fit({currentTarget: menu}) {
+  menu.classList.remove("leftward");
+  menu.classList.toggle("leftward", menu.querySelector(".menu-body").getBoundingClientRect().right > innerWidth);
+}
+
 /** A menu with these runs. */
 export function AgainstMenu({place, answer}) {
   return html`
-    <details class="menu compare-menu"><summary class="button">Compare with …</summary>
+    <details class="menu compare-menu" onToggle=${fit}><summary class="button">Compare with …</summary>
       <div class="menu-body"><${Against} place=${place} answer=${answer}/></div></details>`;
 }

@@ -4,11 +4,12 @@ import {classes, html, number, use} from "../lib.js";
 import {useShown} from "../shown.js";
 import {roundAt, timeAt} from "../store.js";
 import {Icon} from "./icon.js";
+import {clockOf} from "./transport.js";
 
 /** Where a cursor stands, in words. */
 const whereabouts = (at, end, run) => {
   const round = roundAt(at, run);
-  return `event ${number(at)} of ${number(end)}${round < 0 ? "" : ` · round ${round}`} · t = ${number(timeAt(at, run))}`;
+  return `event ${number(at)} of ${number(end)}${round < 0 ? "" : ` · round ${round}`} · ${clockOf(run)} ${number(timeAt(at, run))}`;
 };
 
 /**
