@@ -101,7 +101,8 @@ func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
-		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.stepped, Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
+		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.stepped,
+		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
 	if owner, ok := m.view.Owner(); ok {
