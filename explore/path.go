@@ -26,6 +26,7 @@ type Step struct {
 	Epoch   uint32       // of a message
 	Timer   parley.Timer // the timer that expires
 	Choices []int        // the answer to each Choose
+	Due     parley.Tick  // if message delays are bounded, by when the message must arrive
 	Crashed bool         // the process crashes in this step, after these effects
 	Effects []parley.Effect
 }
@@ -97,11 +98,11 @@ func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 	switch {
 	case t.what == OnLoss:
 		q := x.messages.at(t.lost)
-		out.Msg, out.Path, out.Epoch = q.msg, q.path, q.epoch
+		out.Msg, out.Path, out.Epoch, out.Due = q.msg, q.path, q.epoch, q.due
 		return out
 	case t.in.kind() == deliver:
 		q := x.messages.at(t.in.ref())
-		out.Msg, out.Path, out.Epoch = q.msg, q.path, q.epoch
+		out.Msg, out.Path, out.Epoch, out.Due = q.msg, q.path, q.epoch, q.due
 	case t.in.kind() == ask:
 		out.Msg = x.roots[part.root].requests[t.at][x.askedOf(part, t.at)]
 	case t.in.kind() == expire:
@@ -129,54 +130,78 @@ func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 
 // Log returns the trace of the run. The argument keep is as in trace.Log.
 func (r *Run) Log(keep bool) *trace.Log {
-	l := &trace.Log{Keep: keep}
-	sent := make(map[string][]uint64) // by message: the events that sent it, if it is in flight
-	key := func(from, to parley.ID, epoch uint32, path parley.Path, m parley.Msg) string {
-		return string((&message{from: from, to: to, epoch: epoch, path: path, msg: m}).key(nil))
-	}
+	l := NewRecorder(keep)
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		e := trace.Event{Op: s.Kind.op(), At: s.At, Time: s.Time, Path: s.Path, Epoch: s.Epoch, Msg: s.Msg}
-		switch s.Kind {
-		case OnDelivery, OnLoss, OnDuplicate:
-			e.Peer = s.Of
-			k := key(s.Of, s.At, s.Epoch, s.Path, s.Msg)
-			if ids := sent[k]; len(ids) > 0 {
-				e.Cause = ids[0]
-				if s.Kind != OnDuplicate {
-					sent[k] = ids[1:]
-				}
-			}
-		case OnTimeout:
-			e.Msg = parley.Msg{Value: uint64(s.Timer)}
-		case OnLostDisk:
-			e.Msg = parley.Msg{Value: 1}
-		case OnSuspicion, OnFalseSuspicion:
-			e.Msg = parley.Msg{Kind: parley.Suspect, Origin: s.Of}
-		}
-		l.Add(e)
-		for k := range s.Effects {
-			f := &s.Effects[k]
-			e, traced := trace.OfEffect(f)
-			if !traced {
-				continue
-			}
-			e.Time = s.Time
-			id := l.Add(e)
-			if f.Op == parley.OpSend {
-				for to := range parley.ID(most) {
-					if to != f.From && (f.To == to || f.To == parley.All) {
-						k := key(f.From, to, f.Epoch, f.Path, f.Msg)
-						sent[k] = append(sent[k], id)
-					}
-				}
-			}
-		}
-		if s.Crashed {
-			l.Add(trace.Event{Op: trace.Crash, At: s.At, Time: s.Time})
+		l.Add(&r.Steps[i])
+	}
+	return l.Log
+}
+
+// Recorder makes the trace of a run, transition by transition.
+type Recorder struct {
+	Log  *trace.Log
+	sent map[string][]uint64 // by message: the events that sent it, if it is in flight
+}
+
+// NewRecorder returns a recorder of an empty run. keep is as in trace.Log.
+func NewRecorder(keep bool) *Recorder {
+	return &Recorder{&trace.Log{Keep: keep}, make(map[string][]uint64)}
+}
+
+// inFlight identifies a message in flight.
+func inFlight(from, to parley.ID, epoch uint32, path parley.Path, m parley.Msg) string {
+	return string((&message{from: from, to: to, epoch: epoch, path: path, msg: m}).key(nil))
+}
+
+// Cause returns the event that sent the message of a transition that is possible now, or 0 if the transition concerns
+// no message.
+func (l *Recorder) Cause(s *Step) uint64 {
+	switch s.Kind {
+	case OnDelivery, OnLoss, OnDuplicate:
+		if ids := l.sent[inFlight(s.Of, s.At, s.Epoch, s.Path, s.Msg)]; len(ids) > 0 {
+			return ids[0]
 		}
 	}
-	return l
+	return 0
+}
+
+// Add adds the events of a transition.
+func (l *Recorder) Add(s *Step) {
+	e := trace.Event{Op: s.Kind.op(), At: s.At, Time: s.Time, Path: s.Path, Epoch: s.Epoch, Msg: s.Msg, Cause: l.Cause(s)}
+	switch s.Kind {
+	case OnDelivery, OnLoss, OnDuplicate:
+		e.Peer = s.Of
+		if k := inFlight(s.Of, s.At, s.Epoch, s.Path, s.Msg); e.Cause > 0 && s.Kind != OnDuplicate {
+			l.sent[k] = l.sent[k][1:]
+		}
+	case OnTimeout:
+		e.Msg = parley.Msg{Value: uint64(s.Timer)}
+	case OnLostDisk:
+		e.Msg = parley.Msg{Value: 1}
+	case OnSuspicion, OnFalseSuspicion:
+		e.Msg = parley.Msg{Kind: parley.Suspect, Origin: s.Of}
+	}
+	l.Log.Add(e)
+	for k := range s.Effects {
+		f := &s.Effects[k]
+		e, traced := trace.OfEffect(f)
+		if !traced {
+			continue
+		}
+		e.Time = s.Time
+		id := l.Log.Add(e)
+		if f.Op == parley.OpSend {
+			for to := range parley.ID(most) {
+				if to != f.From && (f.To == to || f.To == parley.All) {
+					k := inFlight(f.From, to, f.Epoch, f.Path, f.Msg)
+					l.sent[k] = append(l.sent[k], id)
+				}
+			}
+		}
+	}
+	if s.Crashed {
+		l.Log.Add(trace.Event{Op: trace.Crash, At: s.At, Time: s.Time})
+	}
 }
 
 // op returns the operation that a trace uses for a transition.

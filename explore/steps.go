@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"parley"
-	"slices"
 )
 
 // Place describes the state of a run after some of its transitions, for a reader who follows the run step by step.
@@ -19,15 +19,33 @@ type Place struct {
 	More int
 	// Over reports that nothing more is due.
 	Over bool
-	// Begins is the number of initial states.
-	Begins int
 }
 
-// Follow begins a run in the given root, takes the transitions with the given numbers, and returns the place that it
-// reaches. Each number is an index in the Next of the previous place. In an initial state, all processes have
-// started. Begin is the number of the initial state. There are several initial states if, at the start, a process can
-// crash or a liar can choose. Follow takes single transitions, whatever o.Step is.
-func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at Place, err error) {
+// Fork is a state of a run from which a reader chooses the next transition.
+type Fork struct {
+	w    *worker
+	now  parley.Tick
+	next []successor
+}
+
+// Len returns the number of transitions that are offered: at most 500.
+func (f Fork) Len() int { return len(f.next) }
+
+// Step returns a transition with its outcome.
+func (f Fork) Step(i int) Step { return f.w.replay(&f.next[i].taken, f.now) }
+
+// Guide chooses the transitions of a run.
+type Guide struct {
+	// Begin gets the initial states of the root, each as the run to it, in which processes have started, and returns
+	// the index of one of them. There are several if a process can crash, or a liar can choose, at once.
+	Begin func(runs []Run) (int, error)
+	// Next returns the index of the next transition, or a negative number to stop there.
+	Next func(Fork) (int, error)
+}
+
+// Follow begins a run in the given root and takes the transitions that a guide chooses, until the guide stops or
+// nothing more is due. Follow takes single transitions, whatever o.Step is.
+func Follow(ctx context.Context, o Options, root int, g Guide) (at Place, err error) {
 	if o.Step, o.Workers = Messages, 1; o.Order == RandomOrder {
 		o.Order = BreadthFirst
 	}
@@ -37,8 +55,7 @@ func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at 
 	if root < 0 || root >= len(o.Roots) {
 		return at, fmt.Errorf("root %d: there are %d", root, len(o.Roots))
 	}
-	x := newSearch(ctx, o)
-	w := x.workers[0]
+	w := newSearch(ctx, o).workers[0]
 	defer func() {
 		switch why := recover().(type) {
 		case nil:
@@ -48,34 +65,33 @@ func Follow(ctx context.Context, o Options, root, begin int, numbers []int) (at 
 			panic(why)
 		}
 	}()
-	first := w.begin(root)
-	if begin < 0 || begin >= len(first) {
-		return at, fmt.Errorf("initial state %d: there are %d", begin, len(first))
+	s, trail, err := w.beginBy(root, g)
+	if err != nil {
+		return at, err
 	}
-	at.Begins = len(first)
-	s, trail := first[begin].state, slices.Clone(first[begin].trail)
-	for i, number := range numbers {
-		possible, _, _ := w.possible(&s)
-		if number < 0 || number >= len(possible) {
-			return at, fmt.Errorf("transition %d of the run: number %d of %d", i, number, len(possible))
-		}
-		possible[number].state.copyTo(&s)
-		trail = append(trail, possible[number].taken)
+	for {
+		possible, more, due := w.possible(&s)
 		if err := ctx.Err(); err != nil {
 			return at, err
 		}
+		f := Fork{w, parley.Tick(len(trail)), possible}
+		number := -1
+		if len(possible) > 0 {
+			if number, err = g.Next(f); err != nil {
+				return at, err
+			}
+		}
+		if number < 0 {
+			at.Run, at.More, at.Over = w.runTo(&found{root: root, trail: trail}), more, !due
+			if n := len(at.Run.Steps); n > 0 {
+				f.now = max(f.now, at.Run.Steps[n-1].Time)
+			}
+			for i := range possible {
+				at.Next = append(at.Next, f.Step(i))
+			}
+			return at, ctx.Err()
+		}
+		possible[number].state.copyTo(&s)
+		trail = append(trail, possible[number].taken)
 	}
-	possible, more, due := w.possible(&s)
-	at.Run, at.More, at.Over = w.runTo(&found{root: root, trail: trail}), more, !due
-	if err := ctx.Err(); err != nil {
-		return at, err
-	}
-	now := parley.Tick(len(trail))
-	if len(at.Run.Steps) > 0 {
-		now = max(now, at.Run.Steps[len(at.Run.Steps)-1].Time)
-	}
-	for _, p := range possible {
-		at.Next = append(at.Next, w.replay(&p.taken, now))
-	}
-	return at, ctx.Err()
 }

@@ -1,6 +1,8 @@
 package explore_test
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -41,35 +43,41 @@ func TestFollow(t *testing.T) {
 			steps := report.Findings[0].Run.Steps
 			same := func(a, b explore.Step) bool {
 				a.Time, b.Time = 0, 0
+				a.Effects, b.Effects = append([]parley.Effect{}, a.Effects...), append([]parley.Effect{}, b.Effects...)
 				return reflect.DeepEqual(a, b)
 			}
-			begin, numbers := -1, []int{}
-			for b := 0; begin < 0; b++ { // the initial state of the run
-				at, err := explore.Follow(t.Context(), o, 0, b, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n := len(at.Run.Steps); n <= len(steps) && slices.EqualFunc(at.Run.Steps, steps[:n], same) {
-					begin, steps = b, steps[n:]
-				}
+			g := explore.Guide{
+				Begin: func(runs []explore.Run) (int, error) {
+					for i, r := range runs {
+						if n := len(r.Steps); n <= len(steps) && slices.EqualFunc(r.Steps, steps[:n], same) {
+							steps = steps[n:]
+							return i, nil
+						}
+					}
+					return 0, errors.New("the run begins in no initial state")
+				},
+				Next: func(f explore.Fork) (int, error) {
+					if len(steps) == 0 {
+						return -1, nil
+					}
+					for i := range f.Len() {
+						if same(f.Step(i), steps[0]) {
+							steps = steps[1:]
+							return i, nil
+						}
+					}
+					return 0, fmt.Errorf("%+v is not among %d transitions", steps[0], f.Len())
+				},
 			}
-			for i, step := range steps {
-				at, err := explore.Follow(t.Context(), o, 0, begin, numbers)
-				if err != nil {
-					t.Fatal(err)
-				}
-				number := slices.IndexFunc(at.Next, func(s explore.Step) bool { return same(s, step) })
-				if number < 0 {
-					t.Fatalf("step %d: %+v is not among %d transitions", i, step, len(at.Next))
-				}
-				numbers = append(numbers, number)
+			at, err := explore.Follow(t.Context(), o, 0, g)
+			if err != nil || len(steps) > 0 || at.Run.Log(false).Hash() != report.Findings[0].Run.Log(false).Hash() {
+				t.Errorf("%v: the run followed is not the run found; %d steps are left", err, len(steps))
 			}
-			at, err := explore.Follow(t.Context(), o, 0, begin, numbers)
-			if err != nil || at.Run.Log(false).Hash() != report.Findings[0].Run.Log(false).Hash() {
-				t.Errorf("%v: the run followed is not the run found", err)
-			}
-			if _, err := explore.Follow(t.Context(), o, 0, begin, []int{1 << 20}); err == nil {
-				t.Error("a transition that is not there was taken")
+			wrong := errors.New("no")
+			refuse := func(explore.Fork) (int, error) { return 0, wrong }
+			begin := func([]explore.Run) (int, error) { return 0, nil }
+			if _, err := explore.Follow(t.Context(), o, 0, explore.Guide{Begin: begin, Next: refuse}); !errors.Is(err, wrong) {
+				t.Errorf("a guide that refuses: %v", err)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -92,4 +93,21 @@ func (w *worker) possible(s *state) (all []successor, more int, due bool) {
 		all = append(all, next)
 	})
 	return all, more, due
+}
+
+// beginBy returns the initial state that a guide chooses, and the transitions to it.
+func (w *worker) beginBy(root int, g Guide) (s state, trail []takenTransition, err error) {
+	first := w.begin(root)
+	if len(first) == 0 {
+		return s, nil, errors.New("a machine panics at once")
+	}
+	var runs []Run
+	for _, b := range first[:min(len(first), mostPossible)] {
+		runs = append(runs, w.runTo(&found{root: root, trail: b.trail}))
+	}
+	number, err := g.Begin(runs)
+	if err != nil {
+		return s, nil, err
+	}
+	return first[number].state, slices.Clone(first[number].trail), nil
 }

@@ -127,7 +127,7 @@ func (s *Search) Diagram(f *Counterexample, width int, color bool) string {
 	o.Color, o.Untimed = color, s.protocol.Timing != parley.Synchronous
 	events := f.Log.Events
 	if s.protocol.Timing != parley.Synchronous {
-		events = oneByOne(events)
+		events = OneByOne(events)
 	}
 	text := term.SpaceTime(s.protocol, events, o)
 	if strings.Count(text, "\n") > mostLines {
@@ -157,12 +157,12 @@ func (s *Search) Picture(f *Counterexample) ([]byte, error) {
 	if what == f.finding.Property {
 		what = "breaks " + what
 	}
-	return v.Found(oneByOne(f.Log.Events), "found by exploration: "+what, true), nil
+	return v.Found(OneByOne(f.Log.Events), "found by exploration: "+what, true), nil
 }
 
-// oneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines
+// OneByOne gives each step of a run a time of its own, because many steps have the same time where nothing determines
 // their order.
-func oneByOne(events []trace.Event) []trace.Event {
+func OneByOne(events []trace.Event) []trace.Event {
 	out, now := slices.Clone(events), parley.Tick(0)
 	for i := range out {
 		switch out[i].Op {
@@ -177,3 +177,21 @@ func oneByOne(events []trace.Event) []trace.Event {
 
 // Panics reports whether the run ends with the panic of a machine, so that no replay repeats it.
 func (f *Counterexample) Panics() bool { return f.finding.Property == explore.NoPanic }
+
+// Decision is what a correct process decides.
+type Decision struct {
+	Name    string
+	Decides string // empty: nothing
+}
+
+// Decisions returns what each correct process decides, in their order.
+func (f *Counterexample) Decisions() (all []Decision) {
+	down := f.Run.Down()
+	for id := range parley.ID(f.Run.Protocol.N) {
+		if !down.Has(id) {
+			name := f.Run.Names.Full(id)
+			all = append(all, Decision{name, f.report.Decisions[name]})
+		}
+	}
+	return all
+}

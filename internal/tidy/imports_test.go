@@ -133,6 +133,7 @@ docs/scenarios         free    :
 docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
 internal/lab/link      free    :
+internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine

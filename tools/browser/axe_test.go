@@ -29,6 +29,14 @@ var viewed = []look{
 		b.press("Search")
 		b.until(`document.querySelector(".end.found")`)
 	}},
+	{"a walk", "#/walk?s=twophase&n=3&crashes=1&mv=P1:1;P2:1;P3:1,P3-request!0", func(b *tab) {
+		b.press("Sample 5 runs")
+		b.until(`document.querySelector(".samples li") && document.querySelector(".walk-run .picture svg")`)
+	}},
+	{"two runs", "#/compare?a=" + liar + "&b=" + relay, waits(`document.querySelectorAll(".side .picture svg").length >= 2`)},
+	{"two stories", "#/compare?a=g:twophase-blocks&b=g:threephase&show=story", waits(`document.querySelectorAll(".side .line").length > 20`)},
+	{"what P2 sees", "#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true&sees=P2", waits(
+		`document.querySelector(".alike li") && document.querySelector(".unseen")`)},
 	{"cost", "#/cost?m=2&most=15&quantity=messages", waits(`document.querySelector(".costs svg")`)},
 	{"live without a cluster", "#/live", stopped},
 	{"live", "#/live", paused},

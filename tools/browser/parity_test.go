@@ -199,7 +199,7 @@ func TestParity(t *testing.T) {
 					"split", l.Split))
 			}
 			if l.Proof == traitor.Sampled {
-				e.compare(t, question("sample", nil, "level", l.ID, "seconds", 600))
+				e.compare(t, question("trials", nil, "level", l.ID, "seconds", 600))
 			}
 		})
 	}
@@ -214,14 +214,14 @@ func TestParity(t *testing.T) {
 		model := map[string]any{"protocol": m.protocol, "flags": m.flags}
 		e.compare(t, literal(map[string]any{"ask": "model", "model": model}))
 		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
-		for moves := []int{}; len(moves) < 5; {
+		for moves := []string{}; len(moves) < 6; {
 			step := literal(map[string]any{"ask": "walk", "model": model, "moves": moves})
-			e.compare(t, step)
-			possible := len(ask[engine.WalkAnswer](t, e, step).Next)
-			if possible == 0 {
+			e.compare(t, step, literal(map[string]any{"ask": "sample", "model": model, "moves": moves, "count": 2, "seed": 1}))
+			next := ask[engine.WalkAnswer](t, e, step).Next
+			if len(next) == 0 {
 				break
 			}
-			moves = append(moves, len(moves)%possible)
+			moves = append(moves, next[len(moves)%len(next)].Name)
 		}
 	}
 	model := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "for": "10m"}}
@@ -282,6 +282,13 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 		all = append(all, question("export", of, "form", form))
 	}
 	recorded := map[string]any{"trace": ask[engine.ExportAnswer](t, e, question("export", of, "form", "trace")).Text}
+	for _, p := range run.Processes {
+		if p.Behavior == "" {
+			all = append(all, question("knowledge", of, "of", p.Name, "at", events/2))
+			break
+		}
+	}
+	all = append(all, literal(map[string]any{"ask": "compare", "a": of, "b": recorded}))
 	return append(all, question("run", recorded), question("state", recorded, "at", events))
 }
 

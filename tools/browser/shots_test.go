@@ -52,6 +52,14 @@ var pictured = []look{
 		b.until(`document.querySelector(".end.found")`)
 		b.scrollTo(".results", 12)
 	}},
+	{"walk", "#/walk?s=twophase&beyond-bound=true&crashes=1&n=3&property=non-blocking&mv=P1:1;P2:1;P3:1,P1-request!2,e5-P2," +
+		"e6-P3,P2-request,P3-request,P2-timer0,P3-timer0,e17-P3,e19-P2,e21-P2,e23-P3",
+		waits(`document.querySelector(".walk-run .picture svg") && document.querySelector(".state")`)},
+	{"compare", "#/compare?a=" + liar + "&b=" + relay, waits(`document.querySelectorAll(".side .picture svg").length >= 2`)},
+	{"knowledge", "#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true&sees=P2", func(b *tab) {
+		b.until(`document.querySelector(".alike li") && document.querySelector(".unseen")`)
+		b.scrollTo(".tables", 12)
+	}},
 	{"cost", "#/cost?m=2&most=15&quantity=messages", func(b *tab) {
 		b.until(`document.querySelector(".costs svg")`)
 		b.scrollTo(".cost-form", 12)

@@ -82,12 +82,17 @@ var answerers = map[string]answerer{
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,
-	"sample":  sample,
+	"trials":  trying,
 	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
 	"presets": ofAll((*Engine).presets),
 	"explore": exploring,
 	"pairs":   pairing,
 	"walk":    walking,
+	"sample":  sampling,
+
+	// About several runs.
+	"compare":   comparing,
+	"knowledge": knowing,
 }
 
 // ofAll makes an answerer from a method that answers at once.
@@ -150,8 +155,8 @@ func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (an
 	return traitor.Search(ctx, m.Run, q.Question, progress)
 }
 
-// sample answers whether any of many runs breaks the property of a level.
-func sample(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+// trying answers whether any of many runs breaks the property of a level.
+func trying(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
 	var q struct {
 		asked
 		Level   string `json:"level"`

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"slices"
@@ -235,35 +234,6 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// A walk takes the moves that it offers, to the end of a run, and the run so far can be opened at any time.
-func TestWalk(t *testing.T) {
-	e := newEngine()
-	for _, model := range []map[string]any{
-		{"protocol": "om", "flags": map[string]string{"n": "3", "m": "1", "beyond-bound": "true", "faulty": "2"}},
-		{"protocol": "twophase", "flags": map[string]string{"n": "3", "crashes": "1"}},
-		{"protocol": "fifo", "flags": map[string]string{"n": "2"}},
-	} {
-		moves := []int{}
-		for {
-			at := answers[engine.WalkAnswer](t, e, map[string]any{"ask": "walk", "model": model, "moves": moves})
-			run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"trace": at.Trace}})
-			if run.Report.Events == 0 || slices.Contains(at.Next, "") || slices.Contains(at.Taken, "") {
-				t.Fatalf("%v after %v: %+v", model, moves, at)
-			}
-			if at.Over {
-				break
-			}
-			if len(at.Next) == 0 || len(moves) > 200 {
-				t.Fatalf("%v after %v: nothing is possible", model, moves)
-			}
-			moves = append(moves, len(moves)%len(at.Next))
-		}
-		if len(moves) == 0 {
-			t.Errorf("%v: no moves", model)
-		}
-	}
-}
-
 // Every preset ends as it says, and its search has a command.
 func TestPresets(t *testing.T) {
 	e := newEngine()
@@ -354,17 +324,6 @@ func TestHostileQuestions(t *testing.T) {
 		if c.says == "" && a.Error.Message != "" || !strings.Contains(a.Error.Message, c.says) {
 			t.Errorf("%s: %+v", c.question, a.Error)
 		}
-	}
-}
-
-// A walk that is withdrawn ends with an error.
-func TestWalkWithdrawn(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var a struct{ Error engine.Failure }
-	b := newEngine().Answer(ctx, []byte(`{"ask":"walk","model":{"protocol":"twophase","flags":{"n":"3"}}}`), nil)
-	if err := json.Unmarshal(b, &a); err != nil || !strings.Contains(a.Error.Message, "canceled") {
-		t.Errorf("%s, %v", b, err)
 	}
 }
 

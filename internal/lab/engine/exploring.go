@@ -49,6 +49,7 @@ type ExploreAnswer struct {
 	Counted []string `json:"counted"`
 	Heading string   `json:"heading,omitempty"` // of the run that was found
 	Trace   string   `json:"trace,omitempty"`   // that run, as a file
+	Trail   []string `json:"trail,omitempty"`   // the moves of a walk to its end; none if a walk cannot take them
 }
 
 // PairsAnswer is the answer to "pairs": the argument with runs that look the same to a process.
@@ -210,7 +211,7 @@ func exploring(ctx context.Context, e *Engine, b []byte, progress func([]byte)) 
 		if err := trace.Write(&text, run.Header, run.Log); err != nil {
 			return nil, err
 		}
-		a.Heading, a.Trace = found.Heading(), text.String()
+		a.Heading, a.Trace, a.Trail = found.Heading(), text.String(), found.Trail(ctx, run)
 	}
 	return a, nil
 }
@@ -234,52 +235,6 @@ func pairing(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (a
 		a.SVG = string(svg.Page(draw.Pairs(found.Protocol(), *found.Drawn), "pairs"))
 	}
 	return a, nil
-}
-
-// WalkAnswer is the answer to "walk": where a run is after some moves, and which are possible now.
-type WalkAnswer struct {
-	Over   bool     `json:"over"`
-	Roots  int      `json:"roots"`  // initial states of the model
-	Begins int      `json:"begins"` // the ways in which the chosen one can begin
-	Taken  []string `json:"taken"`
-	Next   []string `json:"next"` // a move is an index in this list
-	More   int      `json:"more"` // the number of other moves, which are not offered
-	Broken []string `json:"broken"`
-	Trace  string   `json:"trace"` // the run so far, as a file
-}
-
-type walkQuestion struct {
-	aboutModel
-	Root  int   `json:"root"`
-	Begin int   `json:"begin"`
-	Moves []int `json:"moves"`
-}
-
-// mostMoves is the largest number of moves of a walk.
-const mostMoves = 2000
-
-// walking answers where a run is after some moves.
-func walking(ctx context.Context, e *Engine, b []byte, _ func([]byte)) (any, error) {
-	var q walkQuestion
-	if err := read(b, &q); err != nil {
-		return nil, err
-	}
-	if len(q.Moves) > mostMoves {
-		return nil, fmt.Errorf("%d moves: at most %d are allowed", len(q.Moves), mostMoves)
-	}
-	_, s, err := q.Model.search(e.protocols)
-	if err != nil {
-		return nil, err
-	}
-	w, err := exploration.Walk(ctx, s, q.Root, q.Begin, q.Moves)
-	if err != nil {
-		return nil, err
-	}
-	var text bytes.Buffer
-	if err := trace.Write(&text, w.Header, w.Log); err != nil {
-		return nil, err
-	}
-	return WalkAnswer{w.Over, w.Roots, w.Begins, w.Taken, w.Next, w.More, w.Broken, text.String()}, nil
 }
 
 // onProgress passes the progress of a search on as JSON.

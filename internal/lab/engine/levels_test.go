@@ -70,7 +70,7 @@ func TestLevels(t *testing.T) {
 				t.Errorf("%d seeds", l.Seeds)
 			}
 			if l.Proof == traitor.Sampled {
-				got := answers[traitor.Sampling](t, e, map[string]any{"ask": "sample", "level": l.ID, "seconds": 120})
+				got := answers[traitor.Sampling](t, e, map[string]any{"ask": "trials", "level": l.ID, "seconds": 120})
 				if l.Can || got.Outcome != traitor.NotFound || got.Runs != l.Seeds {
 					t.Errorf("%+v", got)
 				}

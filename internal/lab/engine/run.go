@@ -16,6 +16,7 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
+	"parley/internal/exploration"
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
@@ -38,10 +39,17 @@ type made struct {
 	style    reading.Style
 	events   []trace.Event
 	waits    func() []reading.WaitSpan
+	drawn    []trace.Event // the events, with the times that pictures show
+	stepped  bool          // these times are the numbers of steps
+	others   others        // other runs, which look the same to a process
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
+	m.drawn = m.events
+	if facts.Explored && r.Protocol.Timing != parley.Synchronous {
+		m.drawn, m.stepped = exploration.OneByOne(m.events), true
+	}
 	m.report = report.New(r, log, facts)
 	m.waits = sync.OnceValue(func() []reading.WaitSpan { return report.Waits(r, log, facts, m.view.Style().Faulty) })
 	m.view, err = m.viewOf("")
@@ -65,6 +73,7 @@ type RunAnswer struct {
 	Bound     string         `json:"bound"`           // the bound with its numbers, or why they break it
 	Rounds    []RoundSpan    `json:"rounds"`          // empty if the protocol has none
 	Times     []TimeSpan     `json:"times"`           // when the events happened
+	Stepped   bool           `json:"stepped"`         // times are the numbers of steps: only their order counts
 	Pictures  []string       `json:"pictures"`        // the names of pictures, from top to bottom
 	Owner     string         `json:"owner,omitempty"` // whose information tree is shown first
 	Owners    []string       `json:"owners"`          // who else has one
@@ -89,7 +98,7 @@ type RoundSpan struct {
 	Last   uint64 `json:"last"`
 }
 
-// TimeSpan says that the events from one on happened at a time, in ticks.
+// TimeSpan says that the events from one on happened at a time, in ticks or steps.
 type TimeSpan struct {
 	First uint64      `json:"first"`
 	Time  parley.Tick `json:"time"`
@@ -99,7 +108,8 @@ func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
-		Rounds: m.roundSpans(), Times: m.times(), Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
+		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.stepped,
+		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
 	if owner, ok := m.view.Owner(); ok {
@@ -171,7 +181,7 @@ func (m *made) roundSpans() []RoundSpan {
 
 func (m *made) times() []TimeSpan {
 	spans := []TimeSpan{}
-	for _, e := range m.events {
+	for _, e := range m.drawn {
 		if len(spans) == 0 || spans[len(spans)-1].Time != e.Time {
 			spans = append(spans, TimeSpan{e.ID, e.Time})
 		}
@@ -181,7 +191,7 @@ func (m *made) times() []TimeSpan {
 
 // pictures returns the names of the pictures, each once.
 func (m *made) pictures() []string {
-	names := slices.Compact(m.view.Drawing(m.events).Pictures())
+	names := slices.Compact(m.drawing(m.view).Pictures())
 	if m.queues().Empty() {
 		return names
 	}
@@ -207,6 +217,13 @@ func (m *made) queues() queues.Queues {
 	return q
 }
 
+// drawing returns what there is to draw of the run.
+func (m *made) drawing(v *report.View) *draw.Run {
+	d := v.Drawing(m.drawn)
+	d.Steps = m.stepped
+	return d
+}
+
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
 	SVG string `json:"svg"`
@@ -217,13 +234,13 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.view.Drawing(m.events)
+	d := m.drawing(m.view)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = v.Drawing(m.events)
+		d = m.drawing(v)
 	}
 	if q.Name == waitingPicture && !m.queues().Empty() {
 		return PictureAnswer{string(svg.Page(m.queues().Scene(), q.Name))}, nil

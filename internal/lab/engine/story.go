@@ -13,8 +13,8 @@ import (
 // Line is an event in words.
 type Line struct {
 	Event uint64      `json:"event"` // its number, from 1
-	Time  parley.Tick `json:"time"`
-	At    string      `json:"at"` // the process
+	Time  parley.Tick `json:"time"`  // as in RunAnswer.Times
+	At    string      `json:"at"`    // the process
 	Says  string      `json:"says"`
 	Ref   string      `json:"ref"`             // what pictures show of it
 	Cause uint64      `json:"cause,omitempty"` // the event of another process that it follows from
@@ -26,7 +26,7 @@ func (m *made) line(e trace.Event) Line {
 	text := strings.TrimSpace(m.words().Event(e))
 	_, says, _ := strings.Cut(text, m.Names.Full(e.At)+" ")
 	return Line{
-		Event: e.ID, Time: e.Time, At: m.Names.Full(e.At), Says: says, Ref: m.refOf(e), Cause: e.Cause,
+		Event: e.ID, Time: m.drawn[e.ID-1].Time, At: m.Names.Full(e.At), Says: says, Ref: m.refOf(e), Cause: e.Cause,
 		Fault: m.view.Style().Faulty.Has(e.At),
 	}
 }

@@ -17,6 +17,8 @@ import {Traitor} from "./views/traitor.js";
 import {Explore} from "./views/explore.js";
 import {Cost} from "./views/cost.js";
 import {Live} from "./views/live.js";
+import {Compare} from "./views/compare.js";
+import {Walk} from "./views/walk.js";
 
 /** The views, in the order of the navigation. A view that does not work yet is not among them. */
 const views = [
@@ -25,17 +27,20 @@ const views = [
   {name: "cost", title: "Cost", view: Cost},
   ...form === "server" ? [{name: "live", title: "Live", view: Live}] : [],
   {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
+  // Views that a view of the navigation leads to.
+  {name: "walk", title: "Walk", view: Walk, within: "explore"}, {name: "compare", title: "Compare", view: Compare, within: "run"},
 ];
 
 function Header({current}) {
   use(theme);
   const shown = use(run), where = use(place);
   const onRun = current === "run" && shown.answer;
+  const within = views.find(v => v.name === current)?.within;
   return html`
     <header class="top">
       <a class="brand" href="#/gallery"><img src="icon.svg" alt="" width="26" height="26"/><b>Parley</b> <span>lab</span></a>
-      <nav aria-label="Main">${views.map(v => html`
-        <a href=${"#/" + v.name} aria-current=${v.name === current ? "page" : null}
+      <nav aria-label="Main">${views.filter(v => !v.within).map(v => html`
+        <a href=${"#/" + v.name} aria-current=${v.name === current ? "page" : v.name === within ? "true" : null}
           onClick=${e => { if (v.name === "run" && where) back(e); }}>${v.title}</a>`)}</nav>
       <div class="top-tools">${onRun && html`<${Copy} text=${shortLink} label="Copy link" done="Link copied"/><${Export}/>`}
         <button class="tool keys-button" aria-label="Keys" title="Keys (?)" onClick=${() => { helping.value = true; }}>?</button>

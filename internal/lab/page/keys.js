@@ -14,6 +14,9 @@ export const list = [
   ["← →", "event before, next event"], ["[ ]", "round before, next round"], ["Home End", "beginning, end"],
   ["Space", "play, pause"], ["c", "to the cause of the selected event"], ["e", "to its first effect"],
   ["1 … 9", "select a process"], ["Esc", "clear the selection"], ["?", "this list"],
+  ["1 … 9", "in a walk: take a move"], ["↓ Enter", "in a walk: to the moves, and take one"],
+  ["Backspace", "in a walk: take the last move back"], ["→", "in a walk: on to the next choice"],
+  ["← →", "in a comparison: move both runs"],
 ];
 
 /** Goes from the selected event, or from the one at the cursor, to another that it is connected with. */

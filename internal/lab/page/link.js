@@ -4,13 +4,14 @@
 //
 // s is a protocol, g a scenario of the gallery, and y the text of a scenario: ~ and its deflated bytes in base64url. t is
 // the beginning of the hash of a trace, which the reader must have as a file.
+// sees is the process whose sight is shown.
 // f stands for the flag "faulty" and v for "values"; all other keys that are not listed here are flags too. h is the
 // beginning of the trace hash. Links are kept for years, so no key ever changes its meaning; lab is the version.
 
 /**
  * Which run it is: a protocol, a scenario of the gallery, the text of a scenario, or a trace, and flags of "parley run".
  * @typedef {{s?: string, g?: string, y?: string, t?: string, flags: Record<string, string>}} Place
- * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, by: string, hash: string,
+ * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, by: string, sees: string, hash: string,
  *     problem: string}} Link
  */
 
@@ -23,8 +24,8 @@ const longestText = 1 << 18;
 
 const short = {f: "faulty", v: "values"};
 const first = ["s", "g", "y", "t", "n", "m", "f", "v"];
-const last = ["seed", "at", "sel", "tree", "by", "h", "lab"];
-const own = ["s", "g", "y", "t", "at", "sel", "tree", "by", "h", "lab"];
+const last = ["seed", "at", "sel", "tree", "by", "sees", "h", "lab"];
+const own = ["s", "g", "y", "t", "at", "sel", "tree", "by", "sees", "h", "lab"];
 
 /** Encodes what a fragment must not contain, and keeps what people should read. */
 export const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
@@ -34,31 +35,55 @@ const rank = key => {
   return last.includes(key) ? 200 + last.indexOf(key) : 100;
 };
 
+/** The keys of a place. */
+async function keysOf(place) {
+  const keys = [];
+  if (place.s) keys.push(["s", place.s]);
+  if (place.g) keys.push(["g", place.g]);
+  if (place.y) keys.push(["y", "~" + await deflate(place.y)]);
+  if (place.t) keys.push(["t", place.t]);
+  for (const [flag, value] of Object.entries(place.flags)) {
+    const key = Object.keys(short).find(k => short[k] === flag) ?? flag;
+    keys.push([key, key === "f" ? value.replace(/(^|,)([^,=]*)=/g, "$1$2:") : value]);
+  }
+  return keys;
+}
+
+const sorted = keys => [...keys].sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+
+/**
+ * Writes a place so that it can stand as a value in a link: its keys and values as s:PROTOCOL;n:3;f:1:twofaced. Only %
+ * and ; are encoded.
+ */
+export async function pack(place) {
+  return sorted(await keysOf(place)).map(pair => pair.map(text => text.replace(/[%;]/g, encodeURIComponent)).join(":")).join(";");
+}
+
+/** Reads a place that pack wrote. It is null if there is none. */
+export async function unpack(text) {
+  return placeOf(new Map(text.split(";").filter(Boolean).map(pair => {
+    const [key, value = ""] = pair.split(/:(.*)/s);
+    return [decodeURIComponent(key), decodeURIComponent(value)];
+  })));
+}
+
 /**
  * Writes a link. What a link leaves out is the default.
  * @param {Partial<Link>} link
  * @returns {Promise<string>} the fragment, with its #
  */
-export async function write({view, place, at = null, sel = "", of = "", by = "", hash = ""}) {
-  const keys = new Map();
+export async function write({view, place, at = null, sel = "", of = "", by = "", sees = "", hash = ""}) {
+  const keys = new Map(place ? await keysOf(place) : []);
   if (place) {
-    if (place.s) keys.set("s", place.s);
-    if (place.g) keys.set("g", place.g);
-    if (place.y) keys.set("y", "~" + await deflate(place.y));
-    if (place.t) keys.set("t", place.t);
-    for (const [flag, value] of Object.entries(place.flags)) {
-      const key = Object.keys(short).find(k => short[k] === flag) ?? flag;
-      keys.set(key, key === "f" ? value.replace(/(^|,)([^,=]*)=/g, "$1$2:") : value);
-    }
     if (at !== null) keys.set("at", String(at));
     if (sel) keys.set("sel", sel);
     if (of) keys.set("tree", of);
     if (by) keys.set("by", by);
+    if (sees) keys.set("sees", sees);
     if (hash) keys.set("h", hash.slice(0, 8));
     keys.set("lab", String(version));
   }
-  const sorted = [...keys].sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  const query = sorted.map(([key, value]) => `${key}=${encode(value)}`).join("&");
+  const query = sorted(keys).map(([key, value]) => `${key}=${encode(value)}`).join("&");
   return `#/${view}${query && "?" + query}`;
 }
 
@@ -70,7 +95,7 @@ export async function write({view, place, at = null, sel = "", of = "", by = "",
 export async function read(fragment) {
   const [path, query = ""] = fragment.replace(/^#?\/?/, "").split(/\?(.*)/s);
   /** @type {Link} */
-  const link = {view: path || "gallery", place: null, at: null, sel: "", of: "", by: "", hash: "", problem: ""};
+  const link = {view: path || "gallery", place: null, at: null, sel: "", of: "", by: "", sees: "", hash: "", problem: ""};
   try {
     if (fragment.length > longestRead) throw new Error("it is too long");
     if (!query) return link;
@@ -83,6 +108,7 @@ export async function read(fragment) {
     link.sel = keys.get("sel") ?? "";
     link.of = keys.get("tree") ?? "";
     link.by = keys.get("by") ?? "";
+    link.sees = keys.get("sees") ?? "";
     link.hash = keys.get("h") ?? "";
     if (Number(keys.get("lab") ?? 1) > version) throw new Error("a newer version of the lab wrote it");
   } catch (err) {

@@ -3,7 +3,8 @@
 
 import {effect, signal} from "./vendor/signals.js";
 import {use, useAnswer, useRef} from "./lib.js";
-import {run, selection} from "./store.js";
+import {selection} from "./store.js";
+import {useShown} from "./shown.js";
 
 /** The event whose past and future stand out in the pictures; 0 for none. */
 export const coneOf = signal(0);
@@ -65,6 +66,7 @@ export function matcher(ref, shown = "") {
 
 /** The selected event in words, with its causes and effects, or undefined while there is none. */
 export function useEvent() {
+  const {run, selection} = useShown();
   const ref = use(selection);
   const {setting, answer} = use(run);
   const parsed = parse(ref);
@@ -82,7 +84,8 @@ export function useLinked() {
 
 /** The references of what may have influenced the event of the cone, or been influenced by it; null while there is none. */
 export function useCone() {
-  const event = use(coneOf);
+  const {id, run} = useShown();
+  const event = use(coneOf) * (id ? 0 : 1); // only the run of the store has one
   const {setting} = use(run);
   const {answer} = useAnswer(event && setting ? {ask: "cone", event, run: setting} : null);
   const seen = useRef({});
@@ -90,12 +93,13 @@ export function useCone() {
   return event && answer ? seen.current.refs : null;
 }
 
-let last = {key: " ", test: matcher("")};
+const last = new WeakMap(); // by what is shown
 
 /** The test whether a mark shows the same as what is selected; the same function as long as the selection is the same. */
 export function useMatcher() {
-  const ref = use(selection), shown = useEvent()?.ref ?? "";
-  const key = ref + " " + shown;
-  if (last.key !== key) last = {key, test: matcher(ref, shown)};
-  return last.test;
+  const shown = useShown();
+  const ref = use(shown.selection), as = useEvent()?.ref ?? "";
+  const key = ref + " " + as;
+  if (last.get(shown)?.key !== key) last.set(shown, {key, test: matcher(ref, as)});
+  return last.get(shown).test;
 }

@@ -48,6 +48,9 @@ function showTrees(text, owners) {
 const treesShown = () => beside.peek()
   ? `${owner.peek() || run.peek().answer?.owner},${beside.peek()}` : owner.peek();
 
+/** The process whose sight is shown; empty for nobody's. */
+export const observer = signal("");
+
 /** A sentence for the reader about the link or the run; empty for none. */
 export const notice = signal("");
 
@@ -73,13 +76,13 @@ export const title = computed(() => {
 export const named = ref => process(ref)?.name ?? ref;
 
 /** The number of the round in which an event happens, or -1. */
-export function roundAt(event) {
-  return run.value.answer?.rounds.findLast(r => r.first <= Math.max(event, 1))?.number ?? -1;
+export function roundAt(event, {answer} = run.value) {
+  return answer?.rounds.findLast(r => r.first <= Math.max(event, 1))?.number ?? -1;
 }
 
 /** The time at which an event happens. */
-export function timeAt(event) {
-  const times = run.value.answer?.times ?? [];
+export function timeAt(event, {answer} = run.value) {
+  const times = answer?.times ?? [];
   let low = 0, high = times.length;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -90,10 +93,10 @@ export function timeAt(event) {
 }
 
 /** The last event that has happened at a time. */
-export function eventAt(time) {
-  const times = run.value.answer?.times ?? [];
+export function eventAt(time, {answer} = run.value) {
+  const times = answer?.times ?? [];
   const next = times.findIndex(span => span.time > time);
-  return next < 0 ? events.value : times[next].first - 1;
+  return next < 0 ? answer?.report.events ?? 0 : times[next].first - 1;
 }
 
 /** Moves the cursor, within the run. */
@@ -128,9 +131,9 @@ let asking = new AbortController();
 /**
  * Makes a run and shows it.
  * @param {import("./link.js").Place} next
- * @param {{at?: number | null, sel?: string, of?: string, by?: string, hash?: string}} [there]
+ * @param {{at?: number | null, sel?: string, of?: string, by?: string, sees?: string, hash?: string}} [there]
  */
-export async function open(next, {at = null, sel = "", of = "", by = "", hash = ""} = {}) {
+export async function open(next, {at = null, sel = "", of = "", by = "", sees = observer.peek(), hash = ""} = {}) {
   asking.abort();
   let setting;
   const nothing = err => batch(() => {
@@ -157,6 +160,7 @@ export async function open(next, {at = null, sel = "", of = "", by = "", hash = 
       selection.value = sel;
       showTrees(of, answer.owners);
       byContent.value = by === "content";
+      observer.value = answer.processes.some(p => p.name === sees && !p.behavior) ? sees : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
@@ -171,6 +175,7 @@ export async function open(next, {at = null, sel = "", of = "", by = "", hash = 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
   view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(), by: byContent.peek() ? "content" : "",
+  sees: observer.peek(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -193,7 +198,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, beside.value, byContent.value, run.value];
+  void [cursor.value, selection.value, owner.value, beside.value, byContent.value, observer.value, run.value];
   keep();
 });
 
@@ -215,6 +220,7 @@ async function follow() {
       selection.value = got.sel;
       showTrees(got.of, run.peek().answer.owners);
       byContent.value = got.by === "content";
+      observer.value = got.sees;
     });
   } else if (to) {
     editing.value = false;

@@ -4,6 +4,7 @@ import {capital, classes, count, html, number, use} from "../lib.js";
 import {openTrace} from "../files.js";
 import {notice} from "../store.js";
 import {model, same, search, stop} from "../searching.js";
+import {linkTo as walkLink} from "../walking.js";
 import {Pan} from "./pan.js";
 import {Pairs, toWhom} from "./pairs.js";
 
@@ -56,7 +57,7 @@ function Properties({list, broken, exhausted}) {
 }
 
 /** The run that was found, in words, with the way to see it. */
-function Finding({answer}) {
+function Finding({answer, of}) {
   const [finding] = answer.findings;
   const show = () => openTrace(answer.trace, "found by a search").catch(err => { notice.value = err.message; });
   return html`
@@ -64,7 +65,8 @@ function Finding({answer}) {
       <h3>${answer.heading || "The run"}</h3>
       <ol class="story-of">${finding.story.map(line => html`<li>${line}</li>`)}</ol>
       ${answer.trace && html`<p class="row-of-buttons"><button class="primary" onClick=${show}>Open the run</button>
-        <span class="mute">as a picture that you can move through</span></p>`}</div>`;
+        ${answer.trail && html`<a class="button" href=${walkLink(of, answer.trail)}>Walk it step by step</a>`}
+        <span class="mute">as a picture that you can move through, or move by move</span></p>`}</div>`;
 }
 
 /** The end of the last search. */
@@ -84,7 +86,7 @@ export function End() {
       ${answer && !(pairs && answer.pairs.length) && html`<p class="verdict-line">${capital(answer.verdict)}</p>`}
       ${!answer && progress && html`<p class="verdict-line">${count(progress.States, "state")} were visited before.</p>`}
       ${pairs && answer.pairs.length > 0 && html`<h3>What can ${toWhom(answer.pairs)} tell apart?</h3><${Pairs} answer=${answer}/>`}
-      ${answer?.findings?.length > 0 && html`<${Finding} answer=${answer}/>`}
+      ${answer?.findings?.length > 0 && html`<${Finding} answer=${answer} of=${of}/>`}
       ${answer?.judged?.length > 0 && html`<${Properties} list=${answer.judged} broken=${answer.findings}
         exhausted=${outcome === "exhausted"}/>`}
       ${answer?.counted && html`<ul class="counted">${answer.counted.map(line => html`<li>${capital(line)}</li>`)}</ul>`}

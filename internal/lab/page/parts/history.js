@@ -2,7 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
-import {cursor, moveTo, run} from "../store.js";
+import {useShown} from "../shown.js";
 import {Icon} from "./icon.js";
 import {Pan} from "./pan.js";
 
@@ -10,6 +10,7 @@ import {Pan} from "./pan.js";
 export const watched = signal("");
 
 function Values({process}) {
+  const {cursor, moveTo} = useShown();
   const at = use(cursor);
   const now = process.values.findLastIndex(v => v.since <= at);
   return html`
@@ -20,13 +21,14 @@ function Values({process}) {
 }
 
 export function History() {
+  const {id, run} = useShown();
   const {setting} = use(run);
   const name = use(watched);
   const {answer, error} = useAnswer(name && setting ? {ask: "history", variable: name, run: setting} : null);
   if (!name) return null;
   return html`
-    <div class="history" role="group" aria-labelledby="history">
-      <div class="card-head"><h3 id="history">History of <code>${name}</code></h3>
+    <div class="history" role="group" aria-labelledby=${id + "history"}>
+      <div class="card-head"><h3 id=${id + "history"}>History of <code>${name}</code></h3>
         <button class="tool" aria-label="Close the history" onClick=${() => { watched.value = ""; }}><${Icon} name="close"/></button></div>
       ${error && html`<p class="wrong">${capital(error.message)}</p>`}
       ${answer && html`<${Pan} label=${`History of ${name}`}><dl>${answer.processes.map(p => html`

@@ -44,6 +44,16 @@ export class Marks {
   }
 
   /**
+   * Makes the marks faint that do not pass a test; without one, none.
+   * @param {((ref: string, since?: string) => boolean) | undefined} sees
+   */
+  see(sees) {
+    for (const [ref, marks] of this.byRef) {
+      for (const mark of marks) mark.classList.toggle("unseen", Boolean(sees) && !sees(ref, mark.dataset.since));
+    }
+  }
+
+  /**
    * Emphasizes the marks whose reference passes a test, and less those that are linked with them.
    * @param {(ref: string) => boolean} matches
    * @param {Set<string>} linked

@@ -1,14 +1,16 @@
 // A picture of the engine, put into the page. Its look is scene.css; the cursor and the selection change classes only.
 
 import {capital, classes, count, html, use, useAnswer, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
-import {cursor, moveTo, run, select} from "../store.js";
+import {useSight} from "../knowing.js";
+import {useShown} from "../shown.js";
 import {useCone, useLinked, useMatcher} from "../selection.js";
 import {lanes} from "./lanes.js";
 import {Marks, refAt} from "./marks.js";
 import {Pan} from "./pan.js";
 import {timeline} from "./timeline.js";
 
-const titles = {
+/** What the pictures show. */
+export const titles = {
   rounds: "Messages, round by round", spacetime: "Messages in time", stages: "What each process knows of the outcome",
   clocks: "Clocks", order: "Order of deliveries", waiting: "What each process waits for", tree: "Information tree",
 };
@@ -57,12 +59,13 @@ function summary(title, answer) {
  *     to do when the cursor moves
  */
 export function Picture({name, of = "", tools, prepare, foot}) {
+  const showing = useShown(), {run, cursor, moveTo, select} = showing;
   const {setting, answer} = use(run);
   const got = useAnswer(setting ? {ask: "picture", run: setting, name, ...of && {of}} : null);
   const frame = useRef(null);
   const shown = useRef(null);
   const [title, setTitle] = useState("");
-  const matches = useMatcher(), linked = useLinked(), cone = useCone();
+  const matches = useMatcher(), linked = useLinked(), sees = useSight(), cone = useCone();
   const text = got.answer?.svg;
 
   useLayoutEffect(() => {
@@ -77,7 +80,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     trim(svg);
     const marks = new Marks(svg);
     frame.current.onscroll = lanes(svg, text, frame.current);
-    const moves = [timeline(svg, name), prepare?.(svg) ?? (() => {})];
+    const moves = [timeline(svg, name, showing), prepare?.(svg) ?? (() => {})];
     shown.current = {marks, moves};
     for (const move of [e => marks.to(e), ...moves]) move(cursor.peek());
     marks.select(matches, linked);
@@ -87,10 +90,11 @@ export function Picture({name, of = "", tools, prepare, foot}) {
   useEffect(() => cursor.subscribe(event => {
     shown.current?.marks.to(event);
     shown.current?.moves.forEach(move => move(event));
-  }), []);
+  }), [showing]);
 
   useLayoutEffect(() => shown.current?.marks.select(matches, linked));
   useLayoutEffect(() => shown.current?.marks.shade(cone), [cone]);
+  useLayoutEffect(() => shown.current?.marks.see(sees), [sees, text]);
 
   const press = event => {
     const ref = refAt(event.target);
@@ -100,7 +104,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     const since = event.target.closest("[data-since]")?.dataset.since;
     if (since) moveTo(Number(since));
   };
-  const id = "picture-" + name + (of && "-" + of);
+  const id = showing.id + "picture-" + name + (of && "-" + of);
   return html`
     <section class="card picture" aria-labelledby=${id}>
       <div class="card-head"><h2 id=${id}>${title || titles[name] || capital(name)}</h2>${tools}</div>

@@ -26,7 +26,7 @@ async function search(level, kind, round) {
   const mineStill = () => job.peek()?.stop === stop;
   job.value = mine;
   try {
-    const question = kind === "sample" ? {ask: "sample", level: level.id} : {
+    const question = kind === "sample" ? {ask: "trials", level: level.id} : {
       ask: "search", run: settingOf(from ? game.peek() : {moves: {}, set: {}}, level), free: level.seats, from,
       property: level.property, split: level.split,
     };

@@ -1,7 +1,7 @@
 // What is selected, in words: an event with its causes and effects, a message, a node with its vote, or a process.
 
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
-import {cursor, goTo, moveTo, named, place, process, run, select, selection} from "../store.js";
+import {cursor, goTo, moveTo, named, observer, place, process, run, select, selection} from "../store.js";
 import {seatOf} from "../game.js";
 import {coneOf, filledBy, parse, useEvent} from "../selection.js";
 import {Icon} from "./icon.js";
@@ -95,7 +95,7 @@ function Node({reference, parts}) {
 
 function Process({reference}) {
   const p = process(reference);
-  const at = use(cursor), where = use(place);
+  const at = use(cursor), where = use(place), sees = use(observer);
   const {answer} = use(run);
   if (!p) return html`<p class="mute">The run has no such process.</p>`;
   const {faulty, ...flags} = where?.flags ?? {};
@@ -109,8 +109,10 @@ function Process({reference}) {
       ${p.decided !== at && html`<p class="row-of-buttons"><button onClick=${() => goTo(p.decided)}>To its decision</button></p>`}`}
     ${indications && html`<p>It notifies the layer above: ${indications.join(", ")}.</p>`}
     ${p.faulty && html`<p class="mute">Nothing is promised of a faulty process.</p>`}
-    ${where?.s && answer.rounds.length > 0 && html`<p class="row-of-buttons"><a class="button"
-      href=${seatOf(where.s, flags, p.ref, answer.report.verdicts[0]?.property ?? "")}>Take its seat</a></p>`}`;
+    <p class="row-of-buttons">${!p.behavior && html`<button aria-pressed=${sees === p.name}
+        onClick=${() => { observer.value = sees === p.name ? "" : p.name; }}>What ${p.name} sees</button>`}
+      ${where?.s && answer.rounds.length > 0 && html`<a class="button"
+        href=${seatOf(where.s, flags, p.ref, answer.report.verdicts[0]?.property ?? "")}>Take its seat</a>`}</p>`;
 }
 
 /** All messages of a process in a round, or a whole round. */

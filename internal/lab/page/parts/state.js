@@ -3,7 +3,8 @@
 
 import {signal} from "../vendor/signals.js";
 import {classes, count, html, use, useAnswer} from "../lib.js";
-import {cursor, run, select} from "../store.js";
+import {useSight} from "../knowing.js";
+import {useShown} from "../shown.js";
 import {useMatcher} from "../selection.js";
 import {History, watched} from "./history.js";
 import {Pan} from "./pan.js";
@@ -24,12 +25,12 @@ function grouped(variables) {
 }
 
 function Process({process, all, part, picked}) {
-  const of = use(watched);
+  const {select} = useShown(), sees = useSight(), of = use(watched);
   const shown = process.variables.filter(v => part ? v.name.toLowerCase().includes(part)
     : all || v.changed || !empty.includes(v.value));
   const folded = process.variables.length - shown.length;
   return html`
-    <div class=${classes({process: true, faulty: process.faulty, picked})}>
+    <div class=${classes({process: true, faulty: process.faulty, picked, unseen: sees && !sees(process.ref)})}>
       <h3><button class="plain" onClick=${() => select(process.ref)}>${process.name}</button>
         ${process.faulty && html`<span class="sign">✗</span>`}</h3>
       ${process.faulty && html`<p class="mute">It may lie, so its state is not shown.</p>`}
@@ -44,6 +45,7 @@ function Process({process, all, part, picked}) {
 }
 
 export function State() {
+  const {id, run, cursor} = useShown();
   const {setting} = use(run);
   const at = use(cursor), all = use(everything), part = use(wanted).trim().toLowerCase();
   const matches = useMatcher();
@@ -51,8 +53,8 @@ export function State() {
   if (!got.answer) return null;
   const late = JSON.parse(got.question).at !== at;
   return html`
-    <section class="card state" aria-labelledby="state">
-      <div class="card-head"><h2 id="state">State after event ${at}</h2>
+    <section class="card state" aria-labelledby=${id + "state"}>
+      <div class="card-head"><h2 id=${id + "state"}>State after event ${at}</h2>
         <input type="search" class="variable-filter" placeholder="Filter variables" aria-label="Filter variables" value=${use(wanted)}
           onInput=${e => { wanted.value = e.target.value; }}/>
         <label class="check"><input type="checkbox" checked=${all}

@@ -2,7 +2,8 @@
 // with the cursor. Long stories are asked for and drawn in pages, when a page comes into view.
 
 import {classes, html, number, use, useAnswer, useEffect, useRef, useState} from "../lib.js";
-import {cursor, events, goTo, run} from "../store.js";
+import {useSight} from "../knowing.js";
+import {useShown} from "../shown.js";
 import {useMatcher} from "../selection.js";
 
 const pageSize = 50, partSize = 50 * pageSize; // lines of a page, and of a part of the story
@@ -42,10 +43,12 @@ function useNear(box) {
 const lineHeight = 27; // about, in pixels
 
 function Line({line, at, matches}) {
+  const {goTo} = useShown(), sees = useSight();
   const now = line.event === at;
   const picked = matches("e" + line.event) || !/^P\d+$/.test(line.ref) && matches(line.ref);
   return html`
-    <li class=${classes({line: true, now, future: line.event > at, picked, faulty: line.fault})} data-event=${line.event}
+    <li class=${classes({line: true, now, future: line.event > at, picked, faulty: line.fault,
+      unseen: sees && !sees("e" + line.event)})} data-event=${line.event}
       aria-current=${now ? "step" : null}>
       <button tabindex=${now || (at === 0 && line.event === 1) ? 0 : -1} onClick=${() => goTo(line.event)}>
         <span class="nr">${number(line.event)}</span>
@@ -55,6 +58,7 @@ function Line({line, at, matches}) {
 
 /** A part of the story. Until it is near the view it is only as high as it will be. */
 function Part(part) {
+  const {run} = useShown();
   const {setting} = use(run);
   const [place, near] = useNear(part.box);
   const known = useRef(new Map());
@@ -66,6 +70,7 @@ function Part(part) {
 
 /** One page of the story, with the same rule. */
 function Page({from, size, at, matches, box}) {
+  const {run} = useShown();
   const {setting} = use(run);
   const [place, near] = useNear(box);
   const got = useAnswer(near || holds({from, size, at}) ? {ask: "story", from, count: size, run: setting} : null);
@@ -77,6 +82,7 @@ function Page({from, size, at, matches, box}) {
 }
 
 export function Story() {
+  const {id, run, cursor, events} = useShown();
   const {setting} = use(run);
   const at = use(cursor), end = use(events);
   const matches = useMatcher();
@@ -108,8 +114,8 @@ export function Story() {
   const known = useRef(new Map());
   const parts = piecesOf(Part, partSize, known.current, {from: 1, size: end, at, matches, setting, box});
   return html`
-    <section class="card story" aria-labelledby="story">
-      <div class="card-head"><h2 id="story">Story</h2><span class="mute">press an event to go there</span></div>
+    <section class="card story" aria-labelledby=${id + "story"}>
+      <div class="card-head"><h2 id=${id + "story"}>Story</h2><span class="mute">press an event to go there</span></div>
       <div class="lines" ref=${box} onKeyDown=${keys}>${parts}
         ${end === 0 && html`<p class="mute">Nothing happens in this run: no process has anything to do.</p>`}</div>
     </section>`;

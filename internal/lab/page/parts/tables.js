@@ -3,7 +3,9 @@
 
 import {signal} from "../vendor/signals.js";
 import {classes, html, use, useAnswer, useState} from "../lib.js";
-import {byContent, cursor, roundAt, run, select} from "../store.js";
+import {useSight} from "../knowing.js";
+import {useShown} from "../shown.js";
+import {byContent, roundAt} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {gridKeys} from "./grid.js";
 import {Pan} from "./pan.js";
@@ -25,6 +27,7 @@ function Rows({cell}) {
 }
 
 function ByReceiver({table, at, matches}) {
+  const {select} = useShown(), sees = useSight();
   const head = p => html`<span>${p.name}</span>${p.faulty && html`<span class="sign" title="faulty">✗</span>`}`;
   return html`
     <table class="parley-scene messages" role="grid" aria-label=${`Messages of round ${table.round}: a row for each receiver`}
@@ -44,7 +47,7 @@ function ByReceiver({table, at, matches}) {
           return html`<td role="gridcell" data-ref=${cell.ref} tabindex=${first}
             title=${how === "future" ? "" : describe(cell, from, to)} aria-selected=${matches(cell.ref)}
             class=${classes({[`v${cell.ink}`]: cell.ink && how !== "future", lie: cell.lie && how !== "future", [how]: true,
-              lost: cell.fate && how !== "future", picked: matches(cell.ref)})}
+              lost: cell.fate && how !== "future", picked: matches(cell.ref), unseen: sees && !sees(cell.ref)})}
             onClick=${() => select(cell.ref)}>${how === "future" ? "" : html`<${Rows} cell=${cell}/>`}
             ${cell.fate && how !== "future" && html`<div class="fate">${cell.fate}</div>`}</td>`;
         })}</tr>`)}</tbody>
@@ -70,6 +73,7 @@ function contents(table) {
 }
 
 function ByContent({table, at, matches}) {
+  const {select} = useShown();
   return html`
     <table class="parley-scene messages contents" role="grid" aria-label=${`Messages of round ${table.round}: a row for each content`}
       onKeyDown=${gridKeys}>
@@ -91,11 +95,12 @@ addEventListener("beforeprint", () => { printing.value = true; });
 addEventListener("afterprint", () => { printing.value = false; });
 
 export function Tables() {
+  const {id, run, cursor} = useShown();
   const {setting, answer} = use(run);
   const got = useAnswer(answer?.rounds.length ? {ask: "tables", run: setting} : null);
   const at = use(cursor), contentsFirst = use(byContent), onPaper = use(printing);
   const matches = useMatcher();
-  const now = Math.max(0, roundAt(at));
+  const now = Math.max(0, roundAt(at, {answer}));
   const [chosen, choose] = useState({round: -1, at: -1});
   const tables = got.answer?.tables;
   if (!tables?.length) return null;
@@ -106,8 +111,8 @@ export function Tables() {
   const shown = onPaper ? tables.filter(t => t.round <= now) : [table];
   const lies = table.cells.flat().filter(c => c.lie && c.since <= at).length;
   return html`
-    <section class="card tables" aria-labelledby="tables">
-      <div class="card-head"><h2 id="tables">Round ${table.round}</h2>
+    <section class="card tables" aria-labelledby=${id + "tables"}>
+      <div class="card-head"><h2 id=${id + "tables"}>Round ${table.round}</h2>
         <div class="segments" role="group" aria-label="Round">${tables.map(t => html`<button aria-pressed=${t === table}
           onClick=${() => choose({round: t.round, at: now})}>${t.round}</button>`)}</div>
         <div class="segments" role="group" aria-label="Order">

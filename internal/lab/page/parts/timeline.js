@@ -1,7 +1,7 @@
 // Where the cursor stands in a picture. Pictures with a time axis get a line across; in the others each round is a
 // band, and a bar above the band grows as the round goes by.
 
-import {eventAt, moveTo, roundAt, run, timeAt} from "../store.js";
+import {eventAt, roundAt, timeAt} from "../store.js";
 import {refAt} from "./marks.js";
 
 const svgElement = name => document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -13,18 +13,19 @@ const set = (element, attributes) => {
  * Adds the cursor to a picture, and returns the function that moves it.
  * @param {SVGSVGElement} svg
  * @param {string} name of the picture
+ * @param {{run: {peek(): any}, moveTo(event: number): void}} shown
  * @returns {(event: number) => void}
  */
-export function timeline(svg, name) {
+export function timeline(svg, name, shown) {
   const ground = [...svg.children].find(child => child.tagName === "g") ?? svg;
-  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground);
-  if (name === "spacetime") return line(svg, ground, "y");
-  if (["stages", "clocks", "waiting"].includes(name)) return line(svg, ground, "x");
+  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground, shown);
+  if (name === "spacetime") return line(svg, ground, "y", shown);
+  if (["stages", "clocks", "waiting"].includes(name)) return line(svg, ground, "x", shown);
   return () => {};
 }
 
 /** The bars of the rounds. */
-function bands(svg, ground) {
+function bands(svg, ground, {run}) {
   const bars = new Map();
   for (const band of svg.querySelectorAll(".band[data-ref^=r]")) {
     const box = band.getBBox();
@@ -43,8 +44,8 @@ function bands(svg, ground) {
 }
 
 /** A line across the picture at the time of the cursor. The marks say which time is where. */
-function line(svg, ground, axis) {
-  const known = places(svg, axis);
+function line(svg, ground, axis, {run, moveTo}) {
+  const known = places(svg, axis, run.peek());
   const box = ground.getBBox();
   const across = axis === "x" ? "y" : "x";
   const size = axis === "x" ? "height" : "width";
@@ -68,10 +69,10 @@ function line(svg, ground, axis) {
   const press = event => {
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(ground.getScreenCTM().inverse());
     if (point[across] < from - 8 || point[across] > to + 8 || point[axis] < known[0]?.[1] - 8) return;
-    moveTo(eventAt(placeOf(known.map(([time, place]) => [place, time]), point[axis])));
+    moveTo(eventAt(placeOf(known.map(([time, place]) => [place, time]), point[axis]), run.peek()));
   };
   return event => {
-    const at = Math.min(placeOf(known, timeAt(event)), end);
+    const at = Math.min(placeOf(known, timeAt(event, run.peek())), end);
     if (axis === "x") set(veil, {x: at, width: Math.max(0, box.x + box.width - at)});
     set(mark, {[axis + 1]: at, [axis + 2]: at});
     set(knob, {["c" + axis]: at});
@@ -79,7 +80,7 @@ function line(svg, ground, axis) {
 }
 
 /** Returns times and their places, sorted by both. The lines of a scale of time have their times. */
-function places(svg, axis) {
+function places(svg, axis, made) {
   const scale = [...svg.querySelectorAll("line.guide[data-value]")];
   if (axis === "x" && scale.length > 1) {
     return scale.map(mark => /** @type {[number, number]} */ ([Number(mark.dataset.value), Number(mark.getAttribute("x1"))]));
@@ -91,9 +92,9 @@ function places(svg, axis) {
     const [, x, y] = /^M(-?\d+),(-?\d+)/.exec(mark.getAttribute("d") ?? "") ?? [];
     const start = mark.getAttribute(axis + 1) ?? mark.getAttribute("c" + axis) ?? mark.getAttribute(axis) ??
       (axis === "x" ? x : y);
-    if (since && start != null) found.push([timeAt(Number(since)), Number(start)]);
+    if (since && start != null) found.push([timeAt(Number(since), made), Number(start)]);
     const end = mark.getAttribute(axis + 2);
-    if (until && end != null) found.push([timeAt(Number(until)), Number(end)]);
+    if (until && end != null) found.push([timeAt(Number(until), made), Number(end)]);
   }
   found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const rising = [];

@@ -38,11 +38,14 @@ export function jump(direction) {
   moveTo(direction > 0 ? stops.find(s => s > at) ?? end : stops.findLast(s => s < at) ?? 0);
 }
 
+/** What the times of a run count. */
+export const clockOf = ({answer}) => answer?.stepped ? "step" : "t =";
+
 /** Where the cursor stands, in words. */
 export function whereabouts(event, all) {
   const round = roundAt(event);
   return `event ${number(event)} of ${number(all)}` + (round < 0 ? "" : ` · round ${round}`) +
-    ` · t = ${number(timeAt(event))}`;
+    ` · ${clockOf(run.peek())} ${number(timeAt(event))}`;
 }
 
 export function Transport() {

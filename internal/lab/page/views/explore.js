@@ -4,6 +4,7 @@ import {capital, html, use, useAnswer, useEffect, useRef} from "../lib.js";
 import {about} from "../store.js";
 import {whole} from "../address.js";
 import {linkTo, model, same, search, start} from "../searching.js";
+import {linkTo as walkLink} from "../walking.js";
 import {Copy} from "../parts/export.js";
 import {helpOf, Input, Labeled, Search} from "../parts/fields.js";
 import {Counts, End} from "../parts/found.js";
@@ -78,6 +79,7 @@ function Form({answer, failure, busy}) {
       <div class="row-of-buttons main-buttons">
         <button class="primary" disabled=${busy || failure} onClick=${() => start("explore")}>Search</button>
         ${!answer.unpaired && html`<button disabled=${busy} onClick=${() => start("pairs")}>Runs that look the same</button>`}
+        ${!failure && html`<a class="button" href=${walkLink(m)}>Walk it yourself</a>`}
         ${Object.keys(m.flags).length > 0 && html`<button onClick=${() => { model.value = {...m, flags: {}}; }}>Defaults</button>`}</div>
     </section>`;
 }

@@ -1,10 +1,13 @@
 // One run: pictures, tables, tree, verdict, story and state, in step with one cursor and one selection.
 
 import {capital, classes, count, html, use} from "../lib.js";
-import {card, editing, place, run, title} from "../store.js";
+import {card, editing, observer, place, run, title} from "../store.js";
 import {traceName} from "../traces.js";
+import {AgainstMenu} from "../parts/against.js";
+import {Argument} from "../parts/argument.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
+import {Knowledge} from "../parts/knowledge.js";
 import {Picture} from "../parts/picture.js";
 import {Selected} from "../parts/selected.js";
 import {State} from "../parts/state.js";
@@ -28,6 +31,7 @@ function Heading() {
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
           ${where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
       ${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
+      <${AgainstMenu} place=${where} answer=${answer}/>
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
 }
@@ -44,7 +48,7 @@ const hint = html`<span class="mute hint">press anything: all views show it</spa
 
 export function Run() {
   const {answer, error, busy} = use(run);
-  const open = use(editing);
+  const open = use(editing), sees = Boolean(use(observer));
   const traced = Boolean(use(place)?.t); // a trace cannot be changed
   if (!answer) {
     return html`${error && html`<div class="title"><h1>No run yet</h1></div>
@@ -58,10 +62,10 @@ export function Run() {
   return html`
     <${Heading}/>
     ${open && !traced && html`<${Form}/>`}
-    <div class=${classes({run: true, busy})}>
+    <div class=${classes({run: true, busy, sees})}>
       <div class="area-a">${pictures.slice(0, messages).map(picture)}<${Waiting}/>${pictures.slice(messages).map(picture)}
-        ${answer.owner && html`<${Tree}/>`}</div>
-      <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/></div>
+        ${answer.owner && html`<${Tree}/>`}<${Argument}/></div>
+      <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/><${Knowledge}/></div>
       <div class="area-c"><${Story}/><${State}/></div>
     </div>
     <${Foot}/>
