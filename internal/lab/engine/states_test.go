@@ -218,7 +218,7 @@ func TestLiesAreMarked(t *testing.T) {
 				run := map[string]any{"protocol": protocol, "flags": map[string]string{
 					"n": "4", "m": "1", "faulty": who + "=" + how}}
 				liar := "P" + who
-				honest, _ := traitor.Honest(runOf(t, protocol, "-n=4", "-m=1", "--faulty="+who+"="+how))
+				honest, _ := traitor.Honest(runOfArgs(t, protocol, "-n=4", "-m=1", "--faulty="+who+"="+how))
 				for _, table := range answers[engine.TablesAnswer](t, e, map[string]any{"ask": "tables", "run": run}).Tables {
 					for r, row := range table.Cells {
 						for c, cell := range row {
@@ -248,8 +248,8 @@ func TestLiesAreMarked(t *testing.T) {
 	}
 }
 
-// runOf returns the run that arguments make.
-func runOf(t *testing.T, protocol string, args ...string) form.Run {
+// runOfArgs returns the run that arguments make.
+func runOfArgs(t *testing.T, protocol string, args ...string) form.Run {
 	t.Helper()
 	p, err := input.Protocol(catalog.All(), protocol)
 	if err != nil {

@@ -25,6 +25,8 @@ type Run struct {
 	At       *uint64           // the number of events that have happened; nil means all
 	Selected string            // the reference of what is selected, such as P2/1.5
 	Tree     string            // the process whose information tree is shown
+	By       string            // what the rows of tables are: "content", or empty for receivers
+	Sees     string            // the process whose sight is shown
 	Hash     string            // of the trace; a link has its beginning
 }
 
@@ -40,8 +42,8 @@ const hashed = 8
 var (
 	short = map[string]string{"f": "faulty", "v": "values"} // keys that stand for flags
 	first = []string{"s", "g", "y", "t", "n", "m", "f", "v"}
-	last  = []string{"seed", "at", "sel", "tree", "h", "lab"}
-	own   = []string{"s", "g", "y", "t", "at", "sel", "tree", "h", "lab"} // keys that are no flags
+	last  = []string{"seed", "at", "sel", "tree", "by", "sees", "h", "lab"}
+	own   = []string{"s", "g", "y", "t", "at", "sel", "tree", "by", "sees", "h", "lab"} // keys that are no flags
 )
 
 // rank orders the keys of a link to a run.
@@ -84,6 +86,8 @@ func (r Run) Fragment() string {
 	}
 	set("sel", r.Selected)
 	set("tree", r.Tree)
+	set("by", r.By)
+	set("sees", r.Sees)
 	set("h", r.Hash[:min(len(r.Hash), hashed)])
 	keys["lab"] = strconv.Itoa(version)
 	sorted := slices.SortedFunc(maps.Keys(keys), func(a, b string) int {
@@ -186,7 +190,7 @@ func Read(fragment string) (Run, error) {
 	}
 	r = Run{
 		Protocol: keys["s"], Gallery: keys["g"], Trace: keys["t"], Selected: keys["sel"], Tree: keys["tree"],
-		Hash: keys["h"], Flags: make(map[string]string), At: placeOf(keys),
+		By: keys["by"], Sees: keys["sees"], Hash: keys["h"], Flags: make(map[string]string), At: placeOf(keys),
 	}
 	if n, err := strconv.ParseFloat(keys["lab"], 64); err == nil && n > version {
 		return r, errors.New("a newer version of the lab wrote it")
