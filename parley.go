@@ -58,8 +58,8 @@ const (
 // Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
-// Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond; in a simulation
-// it has no fixed length.
+// Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond. In a simulation it has
+// no fixed length.
 type Tick int64
 
 // Path is the address of a part of a composed machine. Messages, timers, log records and deliveries have the

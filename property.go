@@ -93,8 +93,7 @@ type NetworkFaults struct {
 	Disconnected bool // at the end, correct processes are not connected through correct processes
 }
 
-// ProcessFaults are faults of processes that do not count as faulty, and false
-// suspicions.
+// ProcessFaults are false suspicions, and faults of processes that do not count as faulty.
 type ProcessFaults struct {
 	Restarted bool // a process restarted after a crash
 	LostDisk  bool // a process restarted without its durable state
@@ -121,8 +120,8 @@ func Proved(promises []Promise, proofs map[string]string) []Promise {
 	return promises
 }
 
-// Promised returns the promise of a property. If unless is empty, the property is promised, with the reason
-// because. Otherwise it is not promised, with the reason unless.
+// Promised returns the promise of a property. If the argument unless is empty, the property is promised, and the
+// argument because is the reason. Otherwise the property is not promised, and unless is the reason.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }

@@ -44,7 +44,7 @@ type Host interface {
 	Sign(as ID, b []byte) []byte
 	// Verify reports whether sig is the signature of process id on b.
 	Verify(id ID, b, sig []byte) bool
-	// Refused counts an input that process at refused; its sender is process from.
+	// Refused counts a refused input. The argument at is the process that refused the input, and from is its sender.
 	Refused(at, from ID, why string)
 }
 
@@ -102,8 +102,8 @@ func (s *Step) SendAll(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: All, Msg: m})
 }
 
-// Keep records that the process holds its own copy of m, as if it had sent m to itself. Hosts count and trace
-// the copy; no process receives it.
+// Keep records that the process holds its own copy of m, as if it had sent m to itself. Hosts count and trace the
+// copy. No process receives it.
 func (s *Step) Keep(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpKeep, From: s.Self, To: s.Self, Msg: m})
 }
@@ -196,8 +196,8 @@ const (
 	HeardTooFew = "heard too few: abstains"
 )
 
-// Refuse counts an input that this process ignores. Its sender is faulty or late, which is not an error of
-// this process. why is a short constant, such as "late frame".
+// Refuse counts an input that this process ignores. Its sender is faulty or late, which is not an error of this
+// process. The reason why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
 
 // Mark returns the number of effects so far, which is where later effects begin. Adapters use marks to let an

@@ -63,16 +63,16 @@ type Config struct {
 	Rejoin bool
 	Groups []GroupConfig
 	Tables []TableConfig
-	// Participant carries out this node's part of transactions; if nil, the node votes no.
+	// Participant carries out this node's part of transactions. If it is nil, the node votes no.
 	Participant Participant
 	Commit      CommitConfig
 	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
 	// down.
 	M int
-	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that
-	// acts 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until
-	// it has rejoined. A message may take 1/10 of a round; if it takes longer, its sender or its receiver counts
-	// as faulty. See RoundError.
+	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that acts
+	// 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until it has
+	// rejoined. A message may take 1/10 of a round. If it takes longer, its sender or its receiver counts as faulty.
+	// See RoundError.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig

@@ -80,7 +80,7 @@ import (
 // Options describe a search.
 type Options struct {
 	Protocol parley.Protocol
-	// Roots are the possible beginnings of a run; at least one.
+	// Roots are the possible beginnings of a run. There must be at least one.
 	Roots []Root
 	Model Model
 	Step  StepSize
@@ -101,10 +101,10 @@ type Options struct {
 	// Unreduced takes every transition in every state. Without it, if two orders of the same transitions lead
 	// to the same state, the search takes only one of them.
 	Unreduced bool
-	// Alike names processes that are interchangeable. If two states differ only by an exchange of these
-	// processes, only one of the states is visited. The protocol must have a Rename, and no goal may name one
-	// of these processes. None of them may have a special role in the protocol; the search does not check
-	// that. None may restart, because nothing renames the contents of a log.
+	// Alike names processes that are interchangeable. If two states differ only by an exchange of these processes,
+	// only one of the states is visited. The protocol must have a Rename, and no goal may name one of these
+	// processes. None of them may have a special role in the protocol. The search does not check this. None may
+	// restart, because nothing renames the contents of a log.
 	Alike parley.Set
 	// Ordered makes the order of requests and deliveries at different processes part of a state, for
 	// properties and goals that depend on this order. It increases the number of states a lot.
@@ -128,7 +128,7 @@ type Options struct {
 // Root is one possible beginning of a run: which processes may lie, and the requests.
 type Root struct {
 	// Faulty processes form one coalition. If a behavior calls Choose, the search tries every answer. With
-	// faulty.Any every answer to the protocol's Lies is tried.
+	// faulty.Any, the search tries every answer to the protocol's Lies.
 	Faulty map[parley.ID]faulty.Behavior
 	// Requests to one process are made in this order. In synchronous protocols they are made before round 0.
 	// In asynchronous protocols, and in protocols with rounds on demand, they are made at any time.

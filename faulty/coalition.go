@@ -15,8 +15,8 @@
 //
 // By default, the coalition does not keep the messages that it receives. A protocol's Lies can read them in Turn.Seen
 // only if the protocol sets Overhears. Motive: most lies do not depend on received messages. Without these messages,
-// an exploration has fewer different states. Cost: if Lies read Turn.Seen and Overhears is not set, Turn.Seen is
-// empty, and no error reports that.
+// an exploration has fewer different states. Cost: if a protocol's Lies read Turn.Seen but Overhears is not set,
+// Turn.Seen is empty, and no error reports this.
 package faulty
 
 import (

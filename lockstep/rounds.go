@@ -140,7 +140,7 @@ func (w Schedule) delay() parley.Tick {
 // were down take part again. Such a round must have room for three message delays and five times the slack.
 func (w Schedule) RejoinDelay() parley.Tick { return (w.Delta - 5*w.slack()) / 3 }
 
-// Late reports whether an action is too late that happens the given time after its deadline.
+// Late reports whether an action is too late. The argument by is the time from the deadline to the action.
 func (w Schedule) Late(by parley.Tick) bool { return by > 0 && by >= w.slack() }
 
 func (w Schedule) slack() parley.Tick {

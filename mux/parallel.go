@@ -65,8 +65,7 @@ func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, true)
 }
 
-// Part splits the path of a delivery of k parts into the number of the part and
-// the path inside it.
+// Part splits the path of a delivery into the number of the part (one of k parts) and the path inside the part.
 func Part(path parley.Path, k int) (part int, inside parley.Path) {
 	width := widthOf(k)
 	return int(path & (1<<width - 1)), path >> width

@@ -132,8 +132,8 @@ func NewRejoining(
 	return b
 }
 
-// Start must be called from the machine's Start. intact means that a process without an earlier record has
-// not taken part before, although it has run.
+// Start must be called from the machine's Start. The argument intact means that a process without an earlier record
+// has not taken part before, although it has run.
 func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
 		b.saveReserve(s, 0)

@@ -37,8 +37,8 @@ type Plan struct {
 	Random   Random
 }
 
-// Workload says how many broadcasts are drawn, their senders and receivers, and the time within which they
-// are requested.
+// Workload says how many broadcasts are drawn, which senders and receivers they have, and until when they are
+// requested.
 type Workload struct {
 	Broadcasts int         // the constant Few if a scenario omits it
 	From       parley.Set  // empty: all processes

@@ -35,8 +35,8 @@ type Spec struct {
 	Protocol parley.Protocol
 	// Faulty holds the behavior of each faulty process, except processes that crash only because of the Plan.
 	Faulty map[parley.ID]faulty.Behavior
-	// Values are the initial values of the processes in Protocol.Proposers; a process without
-	// one proposes an empty value. A proposal in Plan.Requests replaces the value.
+	// Values are the initial values of the processes in Protocol.Proposers. A process without an initial value
+	// proposes an empty value. A proposal in Plan.Requests replaces the value.
 	Values map[parley.ID][]byte
 	// Seed determines delays, random choices, lies and everything that Plan leaves open.
 	Seed uint64

@@ -55,8 +55,8 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	return t
 }
 
-// Breaks returns how the run broke a promise, or "" if it did not. property is the name of a property, Sound
-// or Rests.
+// Breaks returns how the run broke a promise, or "" if it did not. The argument property is the name of a property,
+// or Sound or Rests.
 func (t *Trial) Breaks(property string) string {
 	switch {
 	case property == Sound:

@@ -20,7 +20,8 @@ import (
 
 // Of runs a, then b. When a process decides in a (a Deliver of kind Decide), its decision becomes its Request of kind
 // Propose to b. If it decides several times in a, b determines which decision counts. All other deliveries of a, and
-// the deliveries of b, go up. A Request from above goes to a. The caller sets the properties and promises.
+// all deliveries of b, go to the layer above. A Request from above goes to a. The caller sets the properties and
+// promises.
 func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 	if a.N != b.N {
 		panic(fmt.Sprintf("seq: %s is of a for %d and of b for %d processes", name, a.N, b.N))

@@ -51,13 +51,13 @@ type Options struct {
 	// Until is the time at which the run ends. With 0 the run continues while anything is due. Events that
 	// would be due at or after the greatest Tick never happen.
 	Until parley.Tick
-	// Steps is the largest number of clauses in a run. A run with more is stopped: see Stats.OutOfSteps. 0
+	// Steps is the largest number of clauses in a run. A run with more clauses is stopped: see Stats.OutOfSteps. 0
 	// means 1<<40.
 	Steps uint64
 
-	// Promised says what the protocol may assume about links and clocks. The zero value means
-	// Protocol.Relies. If Promised.Delay is 0, it means Options.Delay.Most; the delays in Options.Links do
-	// not matter for that. Anything worse appears in the conditions of the run.
+	// Promised says what the protocol may assume about links and clocks. The zero value means Protocol.Relies. If
+	// Promised.Delay is 0, it means Options.Delay.Most, even if Options.Links has other delays. Anything worse
+	// appears in the conditions of the run.
 	Promised parley.ModelAssumptions
 
 	Signer Signer     // nil: Ideal(Seed)

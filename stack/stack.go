@@ -53,10 +53,9 @@ import (
 	"parley"
 )
 
-// New returns the protocols as one protocol; the lowest comes first. Requests from above go to the top layer,
-// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It
-// is synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer
-// tolerates.
+// New returns the protocols as one protocol. The lowest layer comes first. Requests from above go to the top layer,
+// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It is
+// synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer tolerates.
 //
 // A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link messages to it are refused.
 // A protocol that also sends says HearsBoth. It must itself check with Step.Carried whether a message was

@@ -70,7 +70,7 @@ type Event struct {
 	Cut uint32
 }
 
-// OfEffect returns the event of an effect that was carried out, without the time. traced reports whether
+// OfEffect returns the event of an effect that was carried out, without the time. The result traced reports whether
 // traces record such effects.
 func OfEffect(e *parley.Effect) (event Event, traced bool) {
 	event = Event{At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg}
@@ -131,8 +131,8 @@ type Node struct {
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// Sending returns the number of a send in a receiver's numbered trace: the nth Send, from 1, of an incarnation
-// of its sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
+// Sending returns the number by which a receiver's numbered trace identifies a send: the nth Send, from 1, of an
+// incarnation of a sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
 func Sending(life, nth uint64) uint64 { return life<<40 | nth }
 
 // Merged is the value of Node.Self in a trace that was merged from the traces of all nodes.

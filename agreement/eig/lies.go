@@ -104,8 +104,7 @@ func levelOf(otherwise []byte, values [][]byte) []byte {
 	return encodeLevel(t.dict, codes, t.width)
 }
 
-// Tell makes a faulty process send what an adversary says, as a faulty.Behavior
-// at the level of rounds.
+// Tell makes a faulty process send what an adversary says. It is for a faulty.Behavior at the level of rounds.
 func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var out []parley.Outgoing

@@ -95,7 +95,7 @@ func (l *Lives[T]) All() iter.Seq2[uint64, *T] {
 	}
 }
 
-// State visits all incarnations; each visits the value of one.
+// State visits all incarnations. The function each visits the value of one incarnation.
 func (l *Lives[T]) State(v *parley.Vars, each func(of *T)) {
 	parley.Num(v, "forgotten", &l.forgotten)
 	parley.Slice(v, "lives", &l.lives, func(_ int, one *life[T]) {

@@ -99,7 +99,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of a process's own messages that "+
 		"it has not delivered yet, 1 or more")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
-		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
+		"acknowledgement so that it can acknowledge several messages together, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

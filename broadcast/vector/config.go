@@ -79,7 +79,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of a process's own messages that not all "+
 		"processes have acknowledged")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
-		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
+		"acknowledgement so that it can acknowledge several messages together, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {

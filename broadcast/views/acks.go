@@ -34,7 +34,8 @@ type Member struct {
 	owes bool
 }
 
-// NewMember returns member self of n processes. hold is the delay of acknowledgements, in ticks; 0: no delay.
+// NewMember returns member self of n processes. The argument hold is the delay of acknowledgements, in ticks; 0 means
+// no delay.
 func NewMember(self parley.ID, n int, hold parley.Tick) Member {
 	m := Member{Self: self, Acks: make([][]uint64, n), hold: hold}
 	for q := range m.Acks {
@@ -51,9 +52,9 @@ func (m *Member) Begin(next group.View) {
 	}
 }
 
-// Open decodes the vector of a message of q and returns the body after it, or the reason to refuse the
-// message. sent is how many messages this member has sent. Values of Data must be 1 to most; badValue is the
-// reason for others.
+// Open decodes the vector of a message of q and returns the body after it, or the reason to refuse the message. The
+// argument sent is how many messages this member has sent. Values of Data must be 1 to most. For other values,
+// badValue is the reason.
 func (m *Member) Open(q parley.ID, msg parley.Msg, sent, most uint64, badValue string) (body []byte, refused string) {
 	var ok bool
 	m.Vec, body, ok = ReadVector(m.Vec[:0], msg.Body)

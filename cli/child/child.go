@@ -22,8 +22,8 @@ const Most = 32
 // binary, from starting processes without end.
 const variable = "PARLEY_NODE"
 
-// Allowed returns an error in a process that is a child itself. what names the request, and why is the reason to
-// refuse it.
+// Allowed returns an error in a process that is a child itself. The argument what names the request, and why is the
+// reason to refuse it.
 func Allowed(what, why string) error {
 	if os.Getenv(variable) == "" {
 		return nil

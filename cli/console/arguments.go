@@ -114,8 +114,8 @@ func NoProtocol(cmd *cobra.Command) error {
 	return input.Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
 }
 
-// Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes
-// them in the error, as in "one NODE was expected".
+// Args returns a check for least to most arguments, or for any number from least up if most is 0. The argument
+// expected describes the arguments in the error, as in "one NODE was expected".
 func Args(least, most int, expected string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most && most > 0 {

@@ -30,10 +30,8 @@ type Node struct {
 	Config  string `json:"config"` // files
 	Log     string `json:"log"`
 
-	file  *nodefile.File
-	in    chan struct{} // closed when it reports that it is a member
-	ended chan struct{} // closed when it has ended
-	state *os.ProcessState
+	file    *nodefile.File
+	process *Process // that start has started
 }
 
 // Nodes returns the nodes whose configurations are in the folder.
@@ -44,10 +42,7 @@ func Nodes(dir string) ([]*Node, error) {
 	}
 	var nodes []*Node
 	for _, m := range first.Members {
-		n := &Node{
-			Name: m.Name, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
-			in: make(chan struct{}), ended: make(chan struct{}),
-		}
+		n := &Node{Name: m.Name, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log")}
 		f, err := nodefile.Read(n.Config)
 		if err != nil {
 			return nil, err
@@ -80,22 +75,11 @@ func renew(nodes []*Node) error {
 
 // start starts the process of a node, which ends with the context and with this process. At its end it sends to gone.
 func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
-	p, err := n.Run(ctx)
+	p, err := n.run(ctx, func() { gone <- struct{}{} })
 	if err != nil {
 		return err
 	}
-	n.PID, n.State = p.Pid, "starts"
-	go func() {
-		select {
-		case <-p.in:
-			close(n.in)
-			<-p.ended
-		case <-p.ended:
-		}
-		n.state = p.state
-		close(n.ended)
-		gone <- struct{}{}
-	}()
+	n.PID, n.State, n.process = p.Pid, "starts", p
 	return nil
 }
 
@@ -109,7 +93,10 @@ type Process struct {
 
 // Run starts a process of a node, which ends with the context and with this process. A node has at most one process
 // at a time. The calling goroutine must be locked to its thread.
-func (n *Node) Run(ctx context.Context) (*Process, error) {
+func (n *Node) Run(ctx context.Context) (*Process, error) { return n.run(ctx, func() {}) }
+
+// run is Run, and calls gone at the end of the process.
+func (n *Node) run(ctx context.Context, gone func()) (*Process, error) {
 	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
 	if err != nil {
 		return nil, err
@@ -134,6 +121,7 @@ func (n *Node) Run(ctx context.Context) (*Process, error) {
 		p.state = cmd.ProcessState
 		_ = log.Close()
 		close(p.ended)
+		gone()
 	}()
 	return p, nil
 }
@@ -191,7 +179,7 @@ func awaitMembers(ctx context.Context, a *console.App, nodes []*Node, gone <-cha
 	for _, n := range nodes {
 		waits.Store(n)
 		select {
-		case <-n.in:
+		case <-n.process.in:
 			n.State = "in"
 		case <-gone:
 			return false, nil
@@ -218,10 +206,10 @@ func AwaitEnded(ctx context.Context, a *console.App, nodes []*Node) bool {
 			continue
 		}
 		all.Go(func() {
-			<-n.ended
+			<-n.process.ended
 			mu.Lock()
 			defer mu.Unlock()
-			if ctx.Err() == nil || !n.state.Success() {
+			if ctx.Err() == nil || !n.process.state.Success() {
 				well = false
 				n.PrintEnd(a)
 			}
@@ -232,11 +220,11 @@ func AwaitEnded(ctx context.Context, a *console.App, nodes []*Node) bool {
 }
 
 // Ended returns a channel that is closed when the process of the node has ended.
-func (n *Node) Ended() <-chan struct{} { return n.ended }
+func (n *Node) Ended() <-chan struct{} { return n.process.ended }
 
 // PrintEnd prints how and why the process of the node has ended.
 func (n *Node) PrintEnd(a *console.App) {
-	a.Complain(console.Violated, fmt.Errorf("%s has ended: %v: %s", n.Name, n.state, lastWords(n.Log)))
+	a.Complain(console.Violated, fmt.Errorf("%s has ended: %v: %s", n.Name, n.process.state, lastWords(n.Log)))
 }
 
 // lastWords returns the last line of a log that reports an error, or otherwise its last line, after the name of the

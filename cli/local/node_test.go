@@ -35,9 +35,9 @@ func TestAwaitMembers(t *testing.T) {
 			cancel()
 		}
 		var stderr strings.Builder
-		n := &Node{Name: "node1", Log: "bank/log", in: make(chan struct{})}
+		n := &Node{Name: "node1", Log: "bank/log", process: &Process{in: make(chan struct{})}}
 		if row.member {
-			close(n.in)
+			close(n.process.in)
 		}
 		got, err := awaitMembers(ctx, &console.App{Err: &stderr}, []*Node{n}, row.gone, row.late)
 		cancel()

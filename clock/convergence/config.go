@@ -34,9 +34,9 @@ func (b Begin) String() string { return begins[b] }
 // Config configures one system of clocks. Times are in ticks.
 type Config struct {
 	N, M int
-	// Least is the shortest time that a message takes; 0 means 1. Eps is the largest error of a reading; 0
-	// means 899. A round trip takes at most 2*(Least+Eps) if no message takes longer than Least+Eps; a reading
-	// that takes longer is discarded. The defaults suit the simulator.
+	// Least is the shortest time that a message takes; 0 means 1. Eps is the largest error of a reading; 0 means 899.
+	// If no message takes longer than Least+Eps, a round trip takes at most 2*(Least+Eps). A reading that takes
+	// longer is discarded. The defaults suit the simulator.
 	Least, Eps parley.Tick
 	// Rho is the largest drift of a correct hardware clock, in parts per million. 0 means 100.
 	Rho int64

@@ -2,8 +2,8 @@ package convergence
 
 import "parley"
 
-// Now returns the time that the logical clock of a machine of this protocol shows when its hardware clock
-// shows the given time. ok reports whether the clock counts. For other machines ok is false.
+// Now returns the time that the logical clock of a machine of this protocol shows when its hardware clock shows the
+// given time. The result ok reports whether the clock counts. For other machines ok is false.
 func Now(m parley.Machine, hardware parley.Tick) (logical parley.Tick, ok bool) {
 	p, ok := m.(*process)
 	if !ok {

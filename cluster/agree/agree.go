@@ -105,7 +105,8 @@ func (s Stop) Close() error {
 	return nil
 }
 
-// Decisions calls each for every decision of this node until stop: see cluster.Node.Decisions.
+// Decisions calls the function each for every decision of this node, until stop is called: see
+// cluster.Node.Decisions.
 func (s *Service) Decisions(each func(Decision)) (stop Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

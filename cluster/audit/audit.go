@@ -63,7 +63,7 @@ type Verdict struct {
 	// Promised counts the instances in which the property was promised. Violated counts the instances in which it was
 	// promised and did not hold. Broken counts the instances in which it was not promised and did not hold.
 	Promised, Violated, Broken int
-	// Idle counts the instances in which the property required nothing; no other count includes them.
+	// Idle counts the instances in which the property required nothing. No other count includes them.
 	Idle int
 	// Spared is the first reason for which it was not promised in an instance.
 	Spared string

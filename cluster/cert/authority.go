@@ -134,9 +134,9 @@ func (a *Authority) revoked(serial string) (when time.Time, listed bool) {
 	return when, false
 }
 
-// IssueNode issues a certificate for a node, and creates a signer. hosts are host names and addresses for programs
-// that do not know URI names. To renew only the certificate, discard the new signer. The signer in the configuration
-// stays valid.
+// IssueNode issues a certificate for a node, and creates a signer. The argument hosts has host names and addresses
+// for programs that do not know URI names. To renew only the certificate, discard the new signer. The signer in the
+// configuration stays valid.
 func (a *Authority) IssueNode(name string, hosts []string, valid time.Duration) (*Issued, error) {
 	t := &x509.Certificate{ExtKeyUsage: uses[Node]}
 	for _, h := range hosts {

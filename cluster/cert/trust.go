@@ -90,10 +90,10 @@ func (t *Trust) Set(a Anchors) error {
 	return err
 }
 
-// Watch watches a live connection. As soon as the peer would be refused, because trust changed or the
-// certificate expired, Watch calls end with the reason. It calls end once, on a goroutine that must not be
-// blocked. If the connection is not trusted at the call, end is called at once. The returned function ends
-// the watch; end may still be running then.
+// Watch watches a live connection. As soon as the peer would be refused, because trust changed or the certificate
+// expired, Watch calls end with the reason. It calls end once, on a goroutine that must not be blocked. If the
+// connection is not trusted at the call, end is called at once. The returned function ends the watch. The function
+// end may still be running then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
 	t.mu.Lock()

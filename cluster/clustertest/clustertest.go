@@ -203,8 +203,8 @@ func (c *Cluster) others(i int) (list []*memory.Host) {
 	return list
 }
 
-// Wait waits until so returns true, and fails the test if that takes more than five minutes of virtual time. what
-// describes the condition.
+// Wait waits until so returns true, and fails the test if that takes more than five minutes of virtual time. The
+// argument what describes the condition.
 func (c *Cluster) Wait(what string, so func() bool) {
 	c.t.Helper()
 	for began := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {

@@ -142,8 +142,9 @@ const (
 var (
 	// ErrBlocked: this node cannot learn the outcome before other nodes recover. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked until other nodes recover")
-	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, the other transaction
-	// may be the same one, which continues at its members and may commit.
+	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, the name may belong
+	// to this transaction itself, because it was also begun at another node. It then continues at its members, and
+	// may commit.
 	ErrTaken = errors.New("another transaction has this name already: choose a new one")
 	// ErrNoTransaction: this node knows no transaction of that name. The transaction never existed, is so old
 	// that its outcome was dropped, was aborted before a crash of this node, or does not concern this node.

@@ -47,8 +47,8 @@ type view struct {
 	suspected parley.Set
 }
 
-// Open opens the machine that votes on expulsions, before links can come up. out is called when this node is
-// expelled, not within a step.
+// Open opens the machine that votes on expulsions, before links can come up. The function out is called when this
+// node is expelled, but not within a step.
 func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	s = &Service{
 		k: k, out: out, closed: make([]peerFilter, len(k.Members)),

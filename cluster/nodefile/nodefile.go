@@ -80,7 +80,7 @@ const (
 	mostKeptBytes = 1 << 36
 )
 
-// Parse parses the text of a file. path is for errors, and for relative folders.
+// Parse parses the text of a file. The argument path is for errors, and for relative folders.
 func Parse(path string, b []byte) (*File, error) {
 	f := &File{Path: path, line: make(map[string]value)}
 	root, err := document(path, b)

@@ -70,8 +70,8 @@ const (
 // String returns "commit" or "abort", as they are delivered, or "blocked".
 func (o Outcome) String() string { return [...]string{"blocked", "commit", "abort"}[min(o, Abort)] }
 
-// Decided returns the message that announces the outcome. began is the process that began the transaction.
-// Decided panics if o is Undecided.
+// Decided returns the message that announces the outcome. The argument began is the process that began the
+// transaction. Decided panics if o is Undecided.
 func (o Outcome) Decided(began parley.ID) parley.Msg {
 	if o != Commit && o != Abort {
 		panic("problem: nothing is decided")

@@ -20,7 +20,7 @@ func (e AbortReason) encode(name string) []byte {
 	return append(b, e.Text...)
 }
 
-// Ended returns the delivery of the outcome; whom becomes its Origin.
+// Ended returns the delivery of the outcome. The argument whom becomes its Origin.
 func (e *Finished) Ended(whom parley.ID) parley.Msg {
 	return parley.Msg{
 		Kind: Ended, Value: uint64(e.Path), Seq: uint64(e.Outcome), Origin: whom, Body: e.Why.encode(e.Name),
@@ -54,7 +54,7 @@ type History struct {
 	by   map[string]*Finished
 }
 
-// NewHistory returns a history of at most most transactions.
+// NewHistory returns a history that holds at most the given number of transactions.
 func NewHistory(most int) History {
 	return History{most: most, at: make(map[parley.Path]*Finished), by: make(map[string]*Finished)}
 }

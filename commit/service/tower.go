@@ -18,7 +18,7 @@ import (
 const span = 200
 
 // Tower returns a service with participants on top, as a protocol that runs by itself. Requests for transactions go
-// to the coordinators (see NewParticipant); an empty set means process 0. Tower panics if c.Check fails.
+// to the coordinators (see NewParticipant). An empty set means process 0. Tower panics if c.Check fails.
 func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("service: " + err.Error())

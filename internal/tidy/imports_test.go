@@ -101,12 +101,14 @@ internal/viewtest      free    : core sim parleytest problems membership/group
 catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
+internal/draw/scale    seeded  : core
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
+internal/draw/queues   seeded  : core internal/draw/prose internal/draw/reading internal/draw/scale internal/draw/scene
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
 internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
-internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
+internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scale internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form
@@ -134,7 +136,7 @@ internal/lab/link      free    :
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/live      free    : core lockstep trace membership/group cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show

@@ -16,7 +16,7 @@ import (
 const Opening = 100_000
 
 // Account is the state machine: one account in cents. Its commands are "deposit DOLLARS", "withdraw DOLLARS",
-// "interest PERCENT" and "balance"; the answer is the new balance, or an error text if the command was refused.
+// "interest PERCENT" and "balance". The answer is the new balance, or an error text if the command was refused.
 // Interest is rounded down to a cent.
 type Account struct{ cents int64 }
 

@@ -59,7 +59,7 @@ func newLaboratory(t *testing.T) *laboratory {
 }
 
 // The program is killed in the middle of a search. The page says so and keeps its place. When the program runs again, and
-// the reader has opened its new address in another tab, the search goes on by itself.
+// the reader has opened its new address in another tab, the search continues by itself.
 func TestServerIsKilled(t *testing.T) {
 	lab := newLaboratory(t)
 	b := open(t, lab.address)

@@ -30,6 +30,8 @@ var viewed = []look{
 		b.until(`document.querySelector(".end.found")`)
 	}},
 	{"cost", "#/cost?m=2&most=15&quantity=messages", waits(`document.querySelector(".costs svg")`)},
+	{"live without a cluster", "#/live", stopped},
+	{"live", "#/live", paused},
 	{"guide", "#/guide", waits(`document.querySelector("main h1")`)},
 	{"about", "#/about", waits(`document.querySelector("main h1")`)},
 	{"the form", "#/run?g=article", func(b *tab) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // killable starts "parley lab" and returns its process and its address. The test must end it.
@@ -77,6 +79,41 @@ func (b *tab) pressNamed(name string) {
 	b.until(fmt.Sprintf(`(b => b && !b.disabled && (b.click(), true))(document.querySelector('button[aria-label="%s"]'))`, name))
 }
 
+// running brings the view Live into the state in which three nodes run.
+func running(b *tab) {
+	b.t.Helper()
+	b.until(`document.querySelector("#start, #nodes")`)
+	if evaluate[bool](b, `Boolean(document.querySelector("#start"))`) {
+		b.press("Start")
+	}
+	b.until(`document.querySelectorAll(".live-state").length === 3 && document.querySelector(".live-picture svg .lane")`)
+}
+
+// stopped brings it into the state without a cluster.
+func stopped(b *tab) {
+	b.t.Helper()
+	b.until(`document.querySelector("#start, #nodes")`)
+	if evaluate[bool](b, `Boolean(document.querySelector("#nodes"))`) {
+		b.press("Stop")
+	}
+	b.until(`document.querySelector("#start")`)
+}
+
+// paused brings it into the state in which the nodes broadcast, and one has been paused for some seconds.
+func paused(b *tab) {
+	b.t.Helper()
+	running(b)
+	if evaluate[bool](b, `!document.querySelector(".live-state.bad")`) {
+		b.until(states("ready", "ready", "ready"))
+		b.until(`(box => box.checked || (box.click(), true))(document.querySelector(".check input"))`)
+		b.until(`document.querySelectorAll(".live-picture svg .deliver").length > Math.min(10, innerWidth / 120)`)
+		b.pressNamed("Pause node3")
+		b.press("Do it")
+	}
+	b.until(shows("paused"))
+	b.until(`document.querySelector('.live-picture svg [data-value="paused"]').getBBox().width > Math.min(220, innerWidth / 8)`)
+}
+
 // states returns the condition that the nodes have these states.
 func states(want ...string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".live-state")].map(e => e.innerText.trim().split(/\s+/).slice(1).join(" ")).join() === %q`,
@@ -91,6 +128,7 @@ func shows(value string) string {
 // The page starts three real nodes. They can be paused, killed, started again, and cut off, and the picture shows it
 // within seconds. When the lab is killed, no node survives.
 func TestLive(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	lab, address := killable(t)
 	killed := false
 	defer func() {
@@ -156,29 +194,41 @@ func TestLive(t *testing.T) {
 		}
 	}
 	b.says("The program that serves this page does not answer")
+
+	if n := folders(t); n != 1 {
+		t.Errorf("the killed lab has left %d folders, want 1", n)
+	}
+	b = one(t)
+	start(b)
+	if n := folders(t); n != 1 {
+		t.Errorf("with the next cluster there are %d folders, want its own", n)
+	}
+}
+
+// folders returns the number of folders of clusters.
+func folders(t *testing.T) int {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(os.TempDir(), "parley-lab-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // Stop, and the end of the lab, end all nodes and remove their folder.
 func TestLiveStops(t *testing.T) {
-	folders := func() int {
-		all, err := filepath.Glob(filepath.Join(os.TempDir(), "parley-lab-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
 	t.Setenv("TMPDIR", t.TempDir())
 	lab, address := killable(t)
 	b := open(t, address)
 	b.says(shown)
 	start(b)
-	if folders() != 1 {
+	if folders(t) != 1 {
 		t.Error("the cluster has no folder, or several")
 	}
 	b.press("Stop")
 	b.says("Start a cluster on this computer")
-	if left := children(t, lab.Process.Pid); len(left) != 0 || folders() != 0 {
-		t.Errorf("after Stop there are the processes %v and %d folders", left, folders())
+	if left := children(t, lab.Process.Pid); len(left) != 0 || folders(t) != 0 {
+		t.Errorf("after Stop there are the processes %v and %d folders", left, folders(t))
 	}
 	b.press("Start")
 	b.until(states("ready", "ready", "ready"))
@@ -194,7 +244,7 @@ func TestLiveStops(t *testing.T) {
 			t.Errorf("node %d survives the lab", id)
 		}
 	}
-	if folders() != 0 {
+	if folders(t) != 0 {
 		t.Error("the folder remains")
 	}
 }
@@ -225,4 +275,76 @@ func TestLiveIsServed(t *testing.T) {
 		t.Error("the static page leads to Live")
 	}
 	b.clean()
+}
+
+// With the keyboard alone a cluster is started, a node is killed and started again, and a link is cut and mended.
+func TestLiveByKeyboard(t *testing.T) {
+	b := one(t)
+	b.screen(1440, 900, "light")
+	b.tabTo("nav a", "Live")
+	b.keys(kb.Enter)
+	b.says("Start a cluster on this computer")
+	b.tabTo("button.primary", "Start")
+	b.keys(kb.Enter)
+	b.until(states("ready", "ready", "ready"))
+	b.tabTo(".live-buttons button", "Kill")
+	b.keys(kb.Enter)
+	b.says("This really ends the process of node1.")
+	b.keys(kb.Escape) // nothing happens
+	b.until(`!document.querySelector("dialog[open]") && document.activeElement.ariaLabel === "Kill node1"`)
+	b.keys(kb.Enter)
+	b.says("This really ends the process of node1.")
+	b.keys(kb.Enter) // Do it
+	b.until(states("killed", "ready", "ready"))
+	b.backTo(".live-buttons button", "Start again")
+	b.keys(kb.Enter)
+	b.until(states("ready", "ready", "ready"))
+	b.tabTo("button.link", "●")
+	b.keys(kb.Enter)
+	b.until(`document.activeElement.matches("button.link.cut")`)
+	b.keys(kb.Enter)
+	b.until(`document.activeElement.matches("button.link.up")`)
+	b.clean()
+}
+
+// A cluster that somebody else has started is shown without buttons, and the lab refuses to act on it.
+func TestLiveOther(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bank")
+	cluster := exec.Command(built.parley, "cluster", "up", "-n", "3", "--dir", dir)
+	out, err := cluster.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cluster.Process.Signal(os.Interrupt)
+		_ = cluster.Wait()
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil { // when all have joined
+		t.Fatalf("parley cluster up printed %q, %v", line, err)
+	}
+	lab, address := killable(t, "--dir", dir)
+	defer func() {
+		_ = lab.Process.Signal(os.Interrupt)
+		if err := lab.Wait(); err != nil {
+			t.Errorf("the lab ended by %v", err)
+		}
+	}()
+	b := open(t, address)
+	b.says(shown)
+	b.follow("#/live")
+	b.says("A cluster that was started elsewhere: 3 nodes.")
+	b.until(states("ready", "ready", "ready"))
+	b.until(`document.querySelectorAll(".live-picture svg .lane").length === 3`)
+	if n := evaluate[int](b, `document.querySelectorAll("main button").length`); n != 1 { // which holds the picture
+		t.Errorf("the view has %d buttons", n)
+	}
+	b.clean()
+	got := evaluate[string](b, `fetch("live/do", {method: "POST", headers: {"Content-Type": "application/json"},
+		body: '{"do":"kill","node":"node1"}'}).then(r => r.text())`)
+	if !strings.Contains(got, "this cluster was started elsewhere, so the lab only shows it") {
+		t.Errorf("a kill was answered by %s", got)
+	}
 }

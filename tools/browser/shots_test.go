@@ -56,10 +56,11 @@ var pictured = []look{
 		b.until(`document.querySelector(".costs svg")`)
 		b.scrollTo(".cost-form", 12)
 	}},
+	{"live", "#/live", paused},
 }
 
 // darkToo are the pictures that exist in dark, too.
-var darkToo = []string{"run", "traitor"}
+var darkToo = []string{"run", "traitor", "live"}
 
 // The pictures of the lab in the documentation are there, and the page can be brought into the state that each shows.
 // With -shots they are taken.

@@ -80,7 +80,7 @@ func marks(s scene.Scene, role, value string) (n int) {
 // legend is how often the legend shows the sign of a role.
 const legend = 1
 
-// What has ended, and what goes on, is drawn up to the end of the picture, and what is older than the picture is not.
+// What has ended, and what has not, is drawn up to the end of the picture. What is older than the picture is not drawn.
 func TestSpans(t *testing.T) {
 	for _, c := range []struct {
 		until                                parley.Tick
@@ -88,7 +88,7 @@ func TestSpans(t *testing.T) {
 	}{
 		{1900, 0, 0, 0, 0, 0},
 		{2900, 1, 0, 0, 0, 1}, // P3 is paused, and a message to it waits
-		{3400, 1, 0, 0, 0, 0}, // it is resumed
+		{3400, 1, 0, 0, 0, 0}, // P3 is resumed
 		{4600, 1, 1, 1, 0, 2}, // one message does not pass the cut, and one is for P3, which is down
 		{7000, 1, 1, 1, 1, 2},
 		{600_000, 0, 0, 0, 0, 0},
@@ -104,7 +104,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Names, lanes and legend stay at their places when time goes on, and the height of the picture depends only on the
+// Names, lanes and legend stay at their places while time passes, and the height of the picture depends only on the
 // number of nodes.
 func TestCalm(t *testing.T) {
 	fixed := func(until parley.Tick) (out string) {
@@ -158,7 +158,7 @@ func TestInside(t *testing.T) {
 }
 
 // Later is never further to the left.
-func TestTimeGoesOn(t *testing.T) {
+func TestTimeRuns(t *testing.T) {
 	s := troubled(7000).Scene()
 	at := make(map[string]int)
 	for _, m := range s.Marks {

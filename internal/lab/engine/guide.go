@@ -273,8 +273,8 @@ func shellWords(command string) (words []string) {
 	return words
 }
 
-// spans returns a paragraph in pieces: code, strong and emphasized text, and other text. Links lose their targets, which
-// lead out of the page.
+// spans returns a paragraph in pieces: code, strong and emphasized text, and other text. Links lose their targets,
+// which lead out of the page.
 func spans(text string) []Span {
 	text = strings.Join(strings.Fields(text), " ")
 	out := []Span{}

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/internal/draw"
+	"parley/internal/draw/queues"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
@@ -45,13 +46,6 @@ func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID)
 	m.waits = sync.OnceValue(func() []reading.WaitSpan { return report.Waits(r, log, facts, m.view.Style().Faulty) })
 	m.view, err = m.viewOf("")
 	return m, err
-}
-
-// drawing returns what there is to draw.
-func (m *made) drawing(v *report.View) *draw.Run {
-	d := v.Drawing(m.events)
-	d.Waits = m.waits()
-	return d
 }
 
 // words describes events of the run.
@@ -186,7 +180,32 @@ func (m *made) times() []TimeSpan {
 }
 
 // pictures returns the names of the pictures, each once.
-func (m *made) pictures() []string { return slices.Compact(m.drawing(m.view).Pictures()) }
+func (m *made) pictures() []string {
+	names := slices.Compact(m.view.Drawing(m.events).Pictures())
+	if m.queues().Empty() {
+		return names
+	}
+	at := slices.IndexFunc(names, func(name string) bool {
+		return name == draw.RoundsPicture || name == draw.SpaceTimePicture
+	})
+	if at < 0 {
+		at = len(names)
+	}
+	return slices.Insert(names, at, waitingPicture)
+}
+
+// waitingPicture is the name of the picture of what processes wait for.
+const waitingPicture = "waiting"
+
+// queues returns what processes wait for.
+func (m *made) queues() queues.Queues {
+	q := queues.Queues{Style: m.view.Style(), N: m.Protocol.N, Spans: m.waits(), Unit: "ticks"}
+	if m.facts.Stepped {
+		q.Unit = "steps"
+	}
+	q.Order, _ = reading.Sequence(m.Protocol, m.events, q.Style)
+	return q
+}
 
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
@@ -198,13 +217,16 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.drawing(m.view)
+	d := m.view.Drawing(m.events)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = m.drawing(v)
+		d = v.Drawing(m.events)
+	}
+	if q.Name == waitingPicture && !m.queues().Empty() {
+		return PictureAnswer{string(svg.Page(m.queues().Scene(), q.Name))}, nil
 	}
 	if !slices.Contains(d.Pictures(), q.Name) {
 		return PictureAnswer{}, nil

@@ -190,7 +190,8 @@ func (m *made) again() *again { return &again{m.Run, m.facts, m.events, m.record
 
 // kinds are the kinds of variables that the answer to "waiting" has.
 var kinds = map[parley.VariableKind]string{
-	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica", parley.WaitingProcess: "waits",
+	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica",
+	parley.WaitingProcess: "waits",
 }
 
 // state answers for the step in which the given number of events is reached.

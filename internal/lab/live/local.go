@@ -3,12 +3,15 @@ package live
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"parley/cli/child"
 	"parley/cli/client"
 	"parley/cli/local"
+	"parley/cluster/disk"
 )
 
 // CannotPause is the reason why this computer cannot pause nodes; empty if it can.
@@ -25,6 +28,7 @@ func Make(ctx context.Context, n int, level string) (made *Made, err error) {
 	if err := child.Allowed("the lab", "a node starts no cluster"); err != nil {
 		return nil, err
 	}
+	sweep(os.TempDir())
 	m := &maker{relays: make(map[[2]int]*relay)}
 	defer func() {
 		if err != nil {
@@ -32,6 +36,9 @@ func Make(ctx context.Context, n int, level string) (made *Made, err error) {
 		}
 	}()
 	if m.dir, err = os.MkdirTemp("", "parley-lab-"); err != nil {
+		return nil, err
+	}
+	if m.lock, err = (disk.System{}).Lock(filepath.Join(m.dir, lockName)); err != nil {
 		return nil, err
 	}
 	for a := range n { // the node with the lower number connects
@@ -65,6 +72,7 @@ func Make(ctx context.Context, n int, level string) (made *Made, err error) {
 // maker is a cluster on this computer.
 type maker struct {
 	dir     string
+	lock    io.Closer         // of the folder, as long as the cluster exists
 	relays  map[[2]int]*relay // by the numbers of the nodes, the lower one first
 	nodes   []*local.Node
 	clients []client.Node
@@ -126,8 +134,30 @@ func (m *maker) remove() error {
 	for _, r := range m.relays { // order: all are closed
 		errs = append(errs, r.close())
 	}
+	if m.lock != nil {
+		errs = append(errs, m.lock.Close()) // some systems remove no open file
+	}
 	if m.dir != "" {
 		errs = append(errs, os.RemoveAll(m.dir))
 	}
 	return errors.Join(errs...)
+}
+
+// lockName is the file in the folder of a cluster that its lab locks.
+const lockName = "lab.lock"
+
+// sweep removes the folders of clusters whose labs were killed: nobody locks them.
+func sweep(temporary string) {
+	files, err := filepath.Glob(filepath.Join(temporary, "parley-lab-*", lockName))
+	if err != nil {
+		return // the folder has a strange name
+	}
+	for _, file := range files {
+		lock, err := disk.System{}.Lock(file)
+		if err != nil {
+			continue // its lab runs, or it belongs to another user
+		}
+		_ = lock.Close()
+		_ = os.RemoveAll(filepath.Dir(file)) // what remains is removed the next time
+	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -189,35 +190,38 @@ func joined(old, read []trace.Trace, machine string) []trace.Trace {
 func (r *reader) choose(machine string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if machine != "" && slices.Contains(r.machines(), machine) {
+	if slices.ContainsFunc(r.machines(), func(m Machine) bool { return m.Name == machine }) {
 		r.machine = machine
 	}
 }
 
-// machines returns the machines that pictures can show. The caller holds the lock.
-func (r *reader) machines() (all []string) {
+// machines returns the machines that pictures can show: groups first. The caller holds the lock.
+func (r *reader) machines() (all []Machine) {
 	for _, f := range r.found {
 		for _, g := range f.status.GetGroups() {
-			all = append(all, "group/"+g.GetName())
+			all = append(all, Machine{"group/" + g.GetName(), "the group " + g.GetName()})
 		}
 		for _, s := range f.status.GetStreams() {
-			if name := streamName(f.status, s); name != "" {
-				all = append(all, name)
+			if m := stream(f.status, s); m.Name != "" && s.GetSlots().GetOpened() > 0 {
+				all = append(all, m)
 			}
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b Machine) int { return cmp.Compare(b.Name[:1]+a.Name, a.Name[:1]+b.Name) })
 	return slices.Compact(all)
 }
 
-// streamName returns the name of the machine of a stream of agreements on the values of one node, or "".
-func streamName(of *parleyv1.StatusResponse, s *parleyv1.StreamStatus) string {
+// stream returns the machine of a stream of agreements on the values of one node, and nothing for other streams.
+func stream(of *parleyv1.StatusResponse, s *parleyv1.StreamStatus) Machine {
 	source := slices.IndexFunc(of.GetMembers(), func(m *parleyv1.MemberStatus) bool {
 		return m.GetName() == s.GetSource()
 	})
 	if source < 0 {
-		return ""
+		return Machine{}
 	}
-	algorithm := strings.ReplaceAll(strings.TrimPrefix(s.GetAlgorithm().String(), "ALGORITHM_"), "_", "")
-	return fmt.Sprintf("agree/%s/%d/%v", strings.ToLower(algorithm), s.GetM(), parley.ID(source))
+	algorithm := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.GetAlgorithm().String(), "ALGORITHM_"), "_", ""))
+	return Machine{
+		fmt.Sprintf("agree/%s/%d/%v", algorithm, s.GetM(), parley.ID(source)),
+		fmt.Sprintf("agreements on values of %s (%s, m = %d)", s.GetSource(), algorithm, s.GetM()),
+	}
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,17 +21,23 @@ type State struct {
 	CannotPause string   `json:"cannot_pause"` // why nodes cannot be paused; empty if they can
 	Failure     string   `json:"failure"`      // why the last cluster could not be removed
 
-	Level    string   `json:"level"`
-	For      string   `json:"for"` // how long it has been running
-	Traffic  bool     `json:"traffic"`
-	Sent     int      `json:"sent"` // texts of the automatic traffic
-	Nodes    []Node   `json:"nodes"`
-	Links    []Link   `json:"links"`
-	Lines    []Line   `json:"lines"`    // what happened, the latest last
-	Machines []string `json:"machines"` // that the picture can show
-	Machine  string   `json:"machine"`  // that it shows
-	Picture  string   `json:"picture"`  // an SVG element without style
-	Missing  string   `json:"missing"`  // why the picture lacks events
+	Level    string    `json:"level"`
+	For      string    `json:"for"` // how long it has been running
+	Traffic  bool      `json:"traffic"`
+	Sent     int       `json:"sent"` // texts of the automatic traffic
+	Nodes    []Node    `json:"nodes"`
+	Links    []Link    `json:"links"`
+	Lines    []Line    `json:"lines"`    // what happened, the latest last
+	Machines []Machine `json:"machines"` // that the picture can show
+	Machine  string    `json:"machine"`  // that it shows, by name
+	Picture  string    `json:"picture"`  // an SVG element without style
+	Missing  string    `json:"missing"`  // why the picture lacks events
+}
+
+// Machine is what pictures can show: a group, or a stream of agreements.
+type Machine struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
 }
 
 // Node is a node in a State.
@@ -52,7 +57,8 @@ type Node struct {
 type Figure struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	About string `json:"about"`
+	Means string `json:"means"` // for all nodes
+	About string `json:"about"` // for this one
 }
 
 // Link is the link between two nodes.
@@ -75,7 +81,7 @@ type facts struct {
 	found       []found
 	cuts        []cut
 	lines       []Line
-	machines    []string
+	machines    []Machine
 	machine     string
 }
 
@@ -96,7 +102,7 @@ type nodeFacts struct {
 func (f *facts) state(width int) State {
 	s := State{
 		Own: f.own, Levels: levels, CannotPause: f.cannotPause, Failure: f.failure, Nodes: []Node{}, Links: []Link{},
-		Lines: []Line{}, Machines: []string{},
+		Lines: []Line{}, Machines: []Machine{},
 	}
 	if len(f.nodes) == 0 {
 		return s
@@ -189,7 +195,7 @@ func figures(name string, f *found) []Figure {
 	view := "–"
 	for _, g := range r.GetGroups() {
 		position = max(position, g.GetPosition())
-		if v := g.GetView(); v != nil {
+		if v := g.GetView(); v.GetView() > 0 { // a group of level byzantine has no views
 			view = fmt.Sprintf("%d, with %s", v.GetView(), prose.Count(uint64(len(v.GetMembers())), "node", "nodes"))
 			if !v.GetIn() {
 				view = "not a member"
@@ -207,7 +213,10 @@ func figures(name string, f *found) []Figure {
 	}
 	var reasons []string
 	for _, w := range slices.Sorted(maps.Keys(why)) {
-		reasons = append(reasons, fmt.Sprintf("%s: %d", w, why[w]))
+		reasons = append(reasons, fmt.Sprintf("%d %s", why[w], w))
+	}
+	if len(reasons) > 0 {
+		reasons = []string{strings.Join(reasons, ", ")}
 	}
 	clock := "not in step"
 	if r.GetClock().GetSynchronized() {
@@ -225,17 +234,20 @@ func figures(name string, f *found) []Figure {
 	if m.GetWake() != nil {
 		late = brief(m.GetWake().GetP999().AsDuration())
 	}
+	figure := func(name, value, means string, about ...string) Figure {
+		return Figure{name, value, means, strings.Join(append([]string{means}, about...), ": ")}
+	}
 	return []Figure{
-		{"links", fmt.Sprintf("%d of %d", up, others), "connections of this node to the others"},
-		{"view", view, "the view of the group that this node installed last"},
-		{"position", prose.Number(position), "the position of the last delivery"},
-		{"decided", prose.Number(decided), "agreements that are finished at this node"},
-		{"abstained", prose.Number(abstained), "agreements from which this node abstained because it was late"},
-		{"late", late, "how late the operating system woke this node (99.9th percentile); a round is " +
-			brief(m.GetRound().AsDuration())},
-		{"clock", clock, "the bound of the error of this node's synchronized clock"},
-		{"skew", skew, "the largest difference between the clock of this node and that of another one"},
-		{"refused", prose.Number(refused), cmp.Or(strings.Join(reasons, "; "), "no message was refused")},
+		figure("links", fmt.Sprintf("%d of %d", up, others), "connections of the node to the others"),
+		figure("view", view, "the view of the group that the node installed last"),
+		figure("position", prose.Number(position), "the position of the last delivery"),
+		figure("decided", prose.Number(decided), "agreements that are finished at the node"),
+		figure("abstained", prose.Number(abstained), "agreements from which the node abstained because it was late"),
+		figure("late", late, "how late the operating system woke the node (99.9th percentile)",
+			"a round takes "+brief(m.GetRound().AsDuration())),
+		figure("clock", clock, "the bound of the error of the node's synchronized clock"),
+		figure("skew", skew, "the largest difference between the clock of the node and that of another one"),
+		figure("refused", prose.Number(refused), "messages that the node refused, by reason", reasons...),
 	}
 }
 

@@ -124,7 +124,7 @@ func TestFigures(t *testing.T) {
 	for i, one := range s.Nodes[0].Figures {
 		got = append(got, one.Value)
 		names = append(names, one.Name)
-		if other := s.Nodes[1].Figures[i]; other.Name != one.Name || other.Value == "" || one.About == "" {
+		if other := s.Nodes[1].Figures[i]; other.Name != one.Name || other.Value == "" || one.About == "" || one.Means != other.Means {
 			t.Errorf("%+v and %+v", one, other)
 		}
 	}
@@ -134,7 +134,7 @@ func TestFigures(t *testing.T) {
 	if text := strings.Join(got, "|"); text != "2 of 2|3, with 3 nodes|1,234|7|1|12.0 ms|±4.0 ms|0.30 ms|4" {
 		t.Error(text)
 	}
-	if about := s.Nodes[0].Figures[8].About; about != "forged: 1; late: 3" {
+	if about := s.Nodes[0].Figures[8].About; about != "messages that the node refused, by reason: 1 forged, 3 late" {
 		t.Error(about)
 	}
 	if s.For != "1:15" {
@@ -255,9 +255,12 @@ func TestReach(t *testing.T) {
 func TestMachines(t *testing.T) {
 	r := reader{found: []found{{status: connected("node1")}, {}}}
 	r.found[0].status.Streams = []*parleyv1.StreamStatus{
-		{Algorithm: parleyv1.Algorithm_ALGORITHM_PHASE_KING, M: 1, Source: "node2"}, {Algorithm: parleyv1.Algorithm_ALGORITHM_EIG},
+		{Algorithm: parleyv1.Algorithm_ALGORITHM_PHASE_KING, M: 1, Source: "node2", Slots: &parleyv1.SlotStatus{Opened: 1}},
+		{Algorithm: parleyv1.Algorithm_ALGORITHM_EIG, Source: "node1"},                        // unused
+		{Algorithm: parleyv1.Algorithm_ALGORITHM_EIG, Slots: &parleyv1.SlotStatus{Opened: 1}}, // of vectors
 	}
-	if got := fmt.Sprint(r.machines()); got != "[agree/phaseking/1/1 group/total]" {
+	got := fmt.Sprint(r.machines())
+	if want := "[{group/total the group total} {agree/phaseking/1/1 agreements on values of node2 (phaseking, m = 1)}]"; got != want {
 		t.Error(got)
 	}
 	r.choose("group/other")

@@ -6,6 +6,9 @@ import {Pan} from "./pan.js";
 
 const sign = n => n.state === "ready" ? "✓" : n.paused ? "‖" : n.bad ? "✗" : "…";
 
+/** What a column means. A cell may say more about its node, such as which messages were refused. */
+const meaning = (nodes, column) => nodes[0].figures[column].means;
+
 const sentences = texts => texts.map(text => capital(text) + ". ").join("");
 
 /** The buttons of a node. Each act has its counterpart in the same place. */
@@ -32,7 +35,7 @@ export function Nodes({state}) {
       <div class="card-head"><h2 id="nodes">Nodes</h2></div>
       <${Pan} label="Nodes"><table class="list live-nodes"><thead><tr>
         <th scope="col">node</th><th scope="col">state</th>${own && html`<td></td>`}<th scope="col" class="figure">starts</th>
-        ${figures.map(f => html`<th scope="col" class="figure" title=${capital(f.about)}>${f.name}</th>`)}</tr></thead>
+        ${figures.map(f => html`<th scope="col" class="figure" title=${capital(f.means)}>${f.name}</th>`)}</tr></thead>
         <tbody>${nodes.map(n => html`<tr key=${n.name}><th scope="row"><code>${n.name}</code></th>
           <td class=${n.bad ? "live-state bad" : "live-state"}>
             <span class=${n.bad ? "sign" : "sign ok"} aria-hidden="true">${sign(n)}</span> ${n.state}</td>
@@ -43,5 +46,7 @@ export function Nodes({state}) {
       <ul class="live-notes">${troubled.map(n => html`
         <li key=${n.name}><code>${n.name}</code> <span><span class="problem">${sentences(n.problems)}</span>
           <span class="mute">${sentences(n.notes)}</span></span></li>`)}</ul>
+      <details class="fold"><summary>What the columns mean</summary>
+        <dl class="live-columns">${figures.map((f, i) => html`<dt>${f.name}</dt><dd>${capital(meaning(nodes, i))}.</dd>`)}</dl></details>
     </section>`;
 }

@@ -75,7 +75,8 @@ function Lanes({shown, machine, choose}) {
     <section class="card live-lanes" aria-labelledby="lanes">
       <div class="card-head"><h2 id="lanes">The last seconds</h2>
         ${shown.machines.length > 1 && html`<label class="mute">of <select value=${shown.machine} onChange=${pick}>
-          ${shown.machines.map(m => html`<option value=${m} selected=${m === shown.machine}>${m}</option>`)}</select></label>`}
+          ${shown.machines.map(m => html`
+            <option value=${m.name} selected=${m.name === shown.machine}>${m.title}</option>`)}</select></label>`}
         <button aria-pressed=${held ? "true" : "false"}
           onClick=${() => hold(held ? "" : shown.picture)}>Hold</button></div>
       <div class="live-picture" ref=${box}></div>
@@ -112,7 +113,7 @@ function Happened({lines}) {
   return html`
     <section class="card" aria-labelledby="happened">
       <div class="card-head"><h2 id="happened">What happened</h2></div>
-      ${lines.length ? html`<ol class="live-lines" reversed>${lines.toReversed().map(l => html`
+      ${lines.length ? html`<ol class="live-lines" reversed aria-live="polite" aria-relevant="additions">${lines.toReversed().map(l => html`
         <li key=${l.number}><span class="mute">${l.at}</span> ${l.text}</li>`)}</ol>` : html`<p class="mute">Nothing yet.</p>`}
     </section>`;
 }
@@ -157,5 +158,5 @@ export function Live() {
           <div class="live-beside"><${Links} state=${shown}/>
             ${shown.own && html`<${Try} shown=${shown}/><${Happened} lines=${shown.lines}/>`}</div>
         </div>`}
-    <${Sure}/>`;
+    ${shown?.own && html`<${Sure}/>`}`;
 }
