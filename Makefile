@@ -189,8 +189,12 @@ failover-short: ## kill each of three nodes that broadcast, and measure the dela
 tutorials: ## run the tutorials, between real processes; needs bash, curl, git and python3; ONLY selects one: build
 	$(GO) test ./cli -run 'TestTutorials$(if $(ONLY),/$(ONLY))' -count=1 -v -tutorials
 
+.PHONY: foreign
+foreign: ## run the example nodes in Python and JavaScript; needs python3, and node for the second
+	$(GO) test ./cli -run '^TestForeignExamples$$' -count=1 -v -examples
+
 .PHONY: real
-real: mutants-short audit-short chaos-short failover-short demo tutorials ## run the tests that need real processes and real time, in their short form
+real: mutants-short audit-short chaos-short failover-short demo foreign tutorials ## run the tests that need real processes and real time, in their short form
 
 .PHONY: demo
 demo: ## run the demo: four processes agree although one lies, and continue after one is killed

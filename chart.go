@@ -1,6 +1,7 @@
 package parley
 
-// Stage is the progress of a process in a decision that all processes take alike. Pictures show it.
+// Stage is how far a process has come in a decision that must be the same at all processes, such as a commit.
+// Pictures show the stage.
 type Stage uint8
 
 // The stages. A process begins as Waiting.
@@ -23,14 +24,16 @@ type Progress struct {
 
 // ClockView tells pictures how to show the clocks that a protocol keeps.
 type ClockView struct {
-	// Apart is the promised bound: the clocks of two correct processes never differ by more ticks.
+	// Apart is the promised bound, in ticks, on the difference between the clocks of two correct processes.
 	Apart Tick
+	// Formula says how Apart follows from the configuration.
+	Formula string
 	// Corner returns the corner that a delivered message describes. If m describes none, ok is false.
 	Corner func(m Msg) (c Corner, ok bool)
 }
 
-// Corner is a point at which a logical clock changes its rate or begins or ends. Between two corners the
-// logical clock runs at a constant rate of the hardware clock.
+// Corner is a point at which a logical clock begins, ends, or changes its rate. Between two corners, the ratio of its
+// rate to the rate of the hardware clock is constant.
 type Corner struct {
 	Shows Tick // the time on the logical clock
 	Kind  CornerKind

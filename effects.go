@@ -2,9 +2,10 @@ package parley
 
 import "slices"
 
-// DurableFirst reorders the effects of a step into the order in which every host carries them out: first
-// Append, then Compact, because it saves the state after the step, and then all other effects. Effects of the
-// same kind keep their order. An effect may leave the process only after all appended records are durable.
+// DurableFirst reorders the effects of a step into the order in which every host carries them out: first Append, then
+// Compact, and then all other effects. Compact comes after Append, because Compact saves the state after the step.
+// Effects of the same kind keep their order. An effect may leave the process only after all appended records are
+// durable.
 func DurableFirst(effects []Effect) {
 	for i := range effects {
 		if effects[i].Op.rank() < lastRank {
@@ -27,7 +28,7 @@ func (op Op) rank() int {
 	return lastRank
 }
 
-// Singly returns effects with each send to all n processes replaced by one send to each receiver, because a
+// Singly replaces each send to all n processes by one send to each receiver, and returns the resulting effects. A
 // process may crash between two of these sends.
 func Singly(effects []Effect, n int) []Effect {
 	var out []Effect

@@ -8,10 +8,10 @@ import (
 // Naming returns the process that the user's text names.
 type Naming func(text string) (ID, error)
 
-// Flags makes [Protocol.Flags] for a protocol that is built from a Config. For each set of flags, declare is
-// called once with a copy of def. It declares flags that change c, and returns a function. After parsing,
-// this function completes c, and returns an error if a value is not allowed. If a flag is not given, the
-// value of def remains.
+// Flags makes [Protocol.Flags] for a protocol that is built from a Config. For each set of flags, the result calls
+// declare once, with a copy c of def. The function declare defines flags that change c, and returns a function. After
+// the flags are parsed, the returned function completes c, and returns an error if a value is not allowed. If a flag
+// is not given, c keeps the value of def.
 func Flags[C any](def C, declare func(fs *flag.FlagSet, c *C) func(c *C, naming Naming) error,
 	build func(C) Protocol,
 ) func(*flag.FlagSet) func(Naming) (Protocol, error) {

@@ -2,14 +2,14 @@
 // machines, and steps with their effects.
 //
 // A protocol is written once, as a [Machine]: pure, sequential and deterministic. It has no clock, no network, no
-// disk and no goroutine. A host calls the methods of the machine (Start, Request, Receive, Timeout), which are its
-// clauses, and passes a [Step]. Through the Step, the machine requests effects: send, deliver, set a timer, append
-// to the log. The host carries the effects out. Three hosts run the same machines: a seeded simulator, an
-// exhaustive explorer and a cluster of real processes.
+// disk and no goroutine. A host is the code that runs machines. It calls the methods of a machine (Start, Request,
+// Receive, Timeout), which are called its clauses, and passes a [Step]. Through the Step, the machine requests
+// effects: send, deliver, set a timer, append to the log. Then the host carries out the effects. Three hosts run the
+// same machines: a seeded simulator, an exhaustive explorer and a cluster of real processes.
 //
-// On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. n is
-// the number of processes. m is the number of faulty processes that an algorithm can tolerate. Comments call two
-// sources the article and the lecture: docs/explanation/sources.md names them.
+// On links, processes send and receive messages. At a broadcast service, they broadcast and deliver messages. The
+// letter n is the number of processes, and m is the number of faulty processes that an algorithm can tolerate.
+// Comments cite two sources as the article and the lecture. See docs/explanation/sources.md.
 package parley
 
 import (
@@ -34,9 +34,9 @@ func (id ID) String() string {
 	return strconv.Itoa(int(id))
 }
 
-// Kind distinguishes the messages of one protocol. Kinds below [Local] belong
-// to the protocol and travel on links. Kinds from Local up only pass between
-// the layers of one process: the codec and every host refuse them from a link.
+// Kind distinguishes the messages of one protocol. Kinds below [Local] belong to the protocol and travel on links.
+// Kinds from Local up pass only between the layers of one process. The codec and every host refuse a message of such
+// a kind from a link.
 type Kind uint8
 
 // The local kinds, and which fields of [Msg] they use.
@@ -47,7 +47,7 @@ const (
 	Decide                     // Deliver: Body is the value decided; Origin is the process it is about, if any
 )
 
-// Local kinds from Indication up belong to Indicate: they pass through all layers.
+// Local kinds from Indication up are for Indicate. Messages of these kinds pass through all layers.
 const (
 	Indication Kind = 0xC0 + iota // the first of these kinds; itself unused
 	Suspect                       // Origin is suspected to have failed
@@ -58,8 +58,8 @@ const (
 // Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
-// Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond; in a simulation
-// it has no fixed length.
+// Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond. In a simulation it has
+// no fixed length.
 type Tick int64
 
 // Path is the address of a part of a composed machine. Messages, timers, log records and deliveries have the
@@ -68,8 +68,8 @@ type Tick int64
 // adapters nest in any order. A protocol never reads a path.
 type Path uint64
 
-// Msg is the one message type. Each Kind documents what the fields mean. The
-// link names the sender, which is never part of the message.
+// Msg is the type of all messages. Each Kind documents what the fields mean. The link names the sender, which is
+// never part of the message.
 type Msg struct {
 	Kind   Kind
 	Origin ID     // the process that the message is about
@@ -91,15 +91,15 @@ type Env struct {
 	Round    int // not on the wire: set by lockstep for Explain, Size and Rename
 }
 
-// Machine is one process of one protocol: pure, sequential and deterministic.
-// Embed [Base] for the clauses that the paper does not have.
+// Machine is one process of one protocol: pure, sequential and deterministic. Embed [Base] to get empty clauses for
+// the events that the protocol ignores.
 type Machine interface {
-	// Start runs once, before anything else. After a crash s.Restart is set and
-	// s.Log holds what was appended.
+	// Start runs once, before anything else. After a crash, s.Restart is set, and s.Log holds the records that were
+	// appended before.
 	Start(s *Step)
-	// Request handles a request from above, such as to broadcast or to propose.
+	// Request handles a request from the layer above or from the host, such as a request to broadcast or to propose.
 	Request(s *Step, m Msg)
-	// Receive handles a message from a link (m.Kind < Local) or from the layer beneath.
+	// Receive handles a message from a link (m.Kind < Local) or from the layer below.
 	Receive(s *Step, from ID, m Msg)
 	// Timeout runs when a timer that this machine set expires.
 	Timeout(s *Step, t Timer)
@@ -121,6 +121,13 @@ func (Base) Receive(*Step, ID, Msg) {}
 
 // Timeout does nothing.
 func (Base) Timeout(*Step, Timer) {}
+
+// Outside has a State that visits nothing. It is for machines whose state is outside of this program, such as in a
+// child process. Only the simulator can run them, because nobody can save or load their state.
+type Outside struct{}
+
+// State visits nothing.
+func (Outside) State(*Vars) {}
 
 // Seat is one machine that a host runs: a process, or a coalition of faulty processes.
 type Seat struct {

@@ -55,8 +55,8 @@ type Property struct {
 	Name string
 	Says string // the claim as a sentence
 	Mode Mode
-	// Check returns nil if the property holds for the history, and otherwise an
-	// error that says what broke it. An Eventually property checks h.Over first.
+	// Check returns nil if the property holds for the history, and otherwise an error that says what broke the
+	// property. An Eventually property checks h.Over first.
 	Check func(h *History) error
 	// Vacuous returns why the property demands nothing of a history, or "" if it demands something. If
 	// Vacuous is nil, the property demands something of every history. The result matters only if Check
@@ -65,6 +65,8 @@ type Property struct {
 	// Measure, if not nil, returns the value to compare with the bound that the property states, in the unit
 	// of that bound.
 	Measure func(h *History) string
+	// Tainted, if not nil, returns the Orders of the events that depend on what breaks the property, for pictures.
+	Tainted func(h *History) []uint64
 }
 
 // RunConditions are the facts about a run that determine what a theorem promises for the run.
@@ -91,8 +93,7 @@ type NetworkFaults struct {
 	Disconnected bool // at the end, correct processes are not connected through correct processes
 }
 
-// ProcessFaults are faults of processes that do not count as faulty, and false
-// suspicions.
+// ProcessFaults are false suspicions, and faults of processes that do not count as faulty.
 type ProcessFaults struct {
 	Restarted bool // a process restarted after a crash
 	LostDisk  bool // a process restarted without its durable state
@@ -106,10 +107,21 @@ type Promise struct {
 	Property string
 	Holds    bool   // promised
 	Because  string // the theorem and its bound, or the condition that does not hold
+	Proof    string // why the theorem is true, in a few sentences; may be empty
 }
 
-// Promised returns the promise of a property. If unless is empty, the property is promised, with the reason
-// because. Otherwise it is not promised, with the reason unless.
+// Proved adds to the promises that hold the sketches of their proofs, by property.
+func Proved(promises []Promise, proofs map[string]string) []Promise {
+	for i := range promises {
+		if p := &promises[i]; p.Holds {
+			p.Proof = cmp.Or(proofs[p.Property], p.Proof)
+		}
+	}
+	return promises
+}
+
+// Promised returns the promise of a property. If the argument unless is empty, the property is promised, and the
+// argument because is the reason. Otherwise the property is not promised, and unless is the reason.
 func Promised(property, because, unless string) Promise {
 	return Promise{Property: property, Holds: unless == "", Because: cmp.Or(unless, because)}
 }
@@ -174,8 +186,8 @@ func (a RunConditions) missedRounds(rejoins bool) string {
 }
 
 // Judge checks every property of p against a finished history. Faults that are worse than p's model void p's
-// promises. In a synchronous protocol, every event that makes a process miss a round also voids the promises.
-// A restart does not, if [Protocol.Rejoins] is set.
+// promises. In a synchronous protocol, every event that makes a process miss a round also voids the promises, except
+// a restart if [Protocol.Rejoins] is set.
 func Judge(p Protocol, a RunConditions, h *History) []Verdict {
 	promises := make(map[string]Promise)
 	if p.Promises != nil {

@@ -40,7 +40,7 @@ type Hearing uint8
 // The ways to receive messages.
 const (
 	HearsLinks   Hearing = iota // only from links: its peers Send
-	HearsBeneath                // only from the layer beneath: its peers Broadcast
+	HearsBeneath                // only from the layer below: its peers Broadcast
 	HearsBoth                   // from both: Step.Carried distinguishes them
 )
 
@@ -84,27 +84,26 @@ type Protocol struct {
 
 	// Serves means that the protocol handles the Broadcast and Request effects of a layer above.
 	Serves bool
-	// Hears says how messages of the peers arrive. A protocol that broadcasts through a layer beneath must
-	// set it.
+	// Hears says how messages of the peers arrive. A protocol that broadcasts through a layer below must set it.
 	Hears Hearing
 	// Relies is what the protocol assumes about links and clocks.
 	Relies ModelAssumptions
 	// Relays means that correct processes forward the messages that they receive. Then a path between any two
 	// correct processes is enough. Without Relays a missing link counts as a cut.
 	Relays bool
-	// OnDemand means, for a protocol in rounds, that the rounds begin at any time, when a process gets a request.
-	// Without it processes get requests only before the first round.
+	// OnDemand means, for a protocol in rounds, that the rounds may begin at any time: they begin when a process gets
+	// a request. Without OnDemand, processes get requests only before the first round.
 	OnDemand bool
 	// Rejoins means, for a protocol in rounds, that a restarted process detects when it can take part again,
 	// and that Promises depends on RunConditions.Away. Without Rejoins nothing is promised for runs with
 	// restarts.
 	Rejoins bool
-	// Graph lists for each process the processes with which it has a link; links go both ways. nil means that
-	// all have links with all. With a graph, the promises cover correct processes that a path of correct
-	// processes connects.
+	// Graph lists for each process the processes with which it has a link. Links go both ways. If Graph is nil, every
+	// process has a link with every other process. With a graph, the promises cover correct processes that a path of
+	// correct processes connects.
 	Graph []Set
-	// Span is the length of a simulated run of a protocol that never comes to rest. 0 means that the protocol
-	// comes to rest.
+	// Span is the length, in ticks, of a simulated run of a protocol that never comes to rest. 0 means that the
+	// protocol comes to rest.
 	Span Tick
 	// Samples are payloads to broadcast in runs that specify none. If Samples is empty, any payload is
 	// suitable.
@@ -119,17 +118,17 @@ type Protocol struct {
 	Properties []Property
 	// Promises returns which properties hold under given run conditions, and why.
 	Promises func(RunConditions) []Promise
-	// Cost returns the cost by the theorem for n processes and m faults, in runs in which all processes are
-	// correct.
+	// Cost returns the cost that the protocol's theorem states for n processes and m faults. The cost is for runs in
+	// which all processes are correct.
 	Cost func(n, m int) Cost
-	// Size returns the share of one message to one receiver in that cost.
+	// Size returns how much one message to one receiver adds to this cost.
 	Size func(e Env, m Msg) Traffic
 	// Bound returns why n processes cannot tolerate m faults, or nil if they can.
 	Bound func(n, m int) error
 	// Memory returns the peak memory of a simulated run in bytes; nil means that it is small.
 	Memory func() uint64
-	// Explain iterates over the lines that describe a message to users; name returns the name that users see
-	// for a process.
+	// Explain iterates over the lines that describe a message to users. The function name returns the name that users
+	// see for a process.
 	Explain func(e Env, m Msg, name func(ID) string) iter.Seq[string]
 	// Lies returns the messages that a faulty process sends instead of the honest messages: see Turn.
 	Lies func(s *Step, t *Turn) []Outgoing
@@ -138,13 +137,13 @@ type Protocol struct {
 	// protocol. A faulty process that waits for messages in Turn.Seen is then silent, and no error reports
 	// that.
 	Overhears bool
-	// Rename returns m with the processes that it names renamed: perm[old] = new. e is the address before
-	// renaming.
+	// Rename returns m after renaming the processes that m names: process i becomes perm[i]. The address before
+	// renaming is e.
 	Rename func(e Env, m Msg, perm []ID) Msg
-	// Progress returns the stage that a process reaches by an event, for pictures of decisions that all
-	// processes take alike, such as a commit. The event is a request, a delivery, an indication, or a message
-	// that the process sends or receives. If record is set, the event is a log record, and m.Body holds it.
-	// If Progress is nil, the protocol makes no such decision.
+	// Progress returns the stage that a process reaches by an event. Pictures show these stages for decisions that
+	// must be the same at all processes, such as a commit. The event is a request, a delivery, an indication, or a
+	// message that the process sends or receives. If record is set, the event is a log record, and m.Body holds this
+	// record. If Progress is nil, the protocol makes no such decision.
 	Progress func(m Msg, record bool) Progress
 	// Clock tells pictures how to show the clocks that the protocol keeps. nil means that it keeps none.
 	Clock *ClockView
@@ -238,8 +237,8 @@ type Received struct {
 	Msg      Msg
 }
 
-// Turn is one move of a faulty process: one sender, one receiver and one round
-// (or one step, without rounds), with all messages that an honest process would send.
+// Turn is one move of a faulty process. It has one sender, one receiver and one round (or one step, without rounds),
+// and all messages that an honest process would send.
 //
 // A protocol's Lies is not a list of lies, but a program that calls Step.Choose. The adversary answers each
 // Choose. Answer 0 is honest, the last answer is silence, and the answers in between are all lies that the
@@ -252,10 +251,10 @@ type Turn struct {
 	// Seen iterates over the messages that the coalition has received in this round and the round before. A
 	// coalition may wait for the messages of the others before it sends.
 	Seen iter.Seq[Received]
-	// Body returns the lie that the layer above tells instead of b, a body that is carried for it.
+	// Body returns the lie of the layer above that replaces b. A layer calls it if it carries b for the layer above.
 	Body func(s *Step, b []byte) []byte
-	// Memo is for the outermost adapter. It can store a result in this turn, and use it again in the next
-	// turns, of the same member to other receivers.
+	// Memo is storage for the outermost adapter. The adapter can store a result in one turn, and use it in the next
+	// turns, which are of the same member to other receivers.
 	Memo any
 	// Out is empty memory for building an answer: out := t.Out[:0].
 	Out []Outgoing

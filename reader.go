@@ -2,10 +2,9 @@ package parley
 
 import "encoding/binary"
 
-// Reader reads the parts of a Body, one after another: numbers, sets and byte strings, each of which has
-// exactly one encoding. The first part that does not fit sets Bad. From then on Rest is empty, and every
-// further part reads as zero. Byte strings alias the input, so that a false length in the input allocates no
-// memory.
+// Reader reads the parts of a Body, one after another: numbers, sets and byte strings. Each part has exactly one
+// encoding. The first part that is invalid sets Bad. From then on Rest is empty, and every further part reads as
+// zero. Byte strings alias the input, so a false length in the input allocates no memory.
 type Reader struct {
 	Rest []byte
 	Bad  bool
@@ -21,7 +20,7 @@ func (r *Reader) Number(limit uint64) uint64 {
 	return x
 }
 
-// Count reads a number of items. It is bad if it is greater than the number of bytes that are left, because
+// Count reads a number of items. The number is invalid if it is greater than the number of remaining bytes, because
 // each item takes at least one byte.
 func (r *Reader) Count() uint64 { return r.Number(uint64(len(r.Rest))) }
 
@@ -52,7 +51,7 @@ func (r *Reader) Take(size uint64) []byte {
 	return s
 }
 
-// Done reports whether all bytes were read and every part fitted.
+// Done reports whether all bytes were read and every part was valid.
 func (r *Reader) Done() bool { return !r.Bad && len(r.Rest) == 0 }
 
 // AppendBytes appends a byte string with its length in front.

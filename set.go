@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Set is a set of processes. The zero value is empty; sets are compared with ==.
+// Set is a set of processes. The zero value is the empty set. Compare sets with ==.
 type Set [MaxProcesses / 64]uint64
 
 // SetOf returns the set of the given processes.
@@ -141,8 +141,8 @@ func (t *Tally) Of(value []byte) int {
 // Len returns how many processes have voted.
 func (t *Tally) Len() int { return t.voters.Len() }
 
-// Best returns the value with the most votes, and the number of its votes. On a tie it returns the smallest
-// of the values, so that the order of the votes does not matter.
+// Best returns the value with the most votes, and the number of its votes. On a tie it returns the smallest of these
+// values, so the order of the votes does not matter.
 func (t *Tally) Best() (value []byte, votes int) {
 	for i := range t.values {
 		if c := t.at(i); c.votes > votes || c.votes == votes && bytes.Compare(c.value, value) < 0 {
@@ -152,7 +152,7 @@ func (t *Tally) Best() (value []byte, votes int) {
 	return value, votes
 }
 
-// Majority returns the value with more than half of the votes. If no value has more than half, it returns
+// Majority returns the value with more than half of the votes. If there is no such value, it returns the argument
 // otherwise.
 func (t *Tally) Majority(otherwise []byte) []byte {
 	if v, votes := t.Best(); 2*votes > t.Len() {

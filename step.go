@@ -5,23 +5,22 @@ import "fmt"
 // Step is one atomic step of one process. It holds the data that the process may read, and the effects that
 // the process requests. A host reuses one Step, and its effect slice, for all steps.
 //
-// Effects go in four directions. Sideways: Send and SendAll send on links to the same part of the other
-// processes' machines. Down: Broadcast and Request go to the layer beneath. Up: Deliver goes to the layer
-// above or the host, and Indicate to every layer above. To the host itself: SetTimer, StopTimer, Append,
-// Compact and Keep.
+// Effects go in four directions. Sideways: Send and SendAll send on links to the same part of the other processes'
+// machines. Down: Broadcast and Request go to the layer below. Up: Deliver goes to the layer above or the host, and
+// Indicate goes to every layer above. To the host itself: SetTimer, StopTimer, Append, Compact and Keep.
 type Step struct {
 	Self    ID
 	N       int
 	Now     Tick
 	Restart bool     // in Start: the process restarts after a crash
 	Log     []Record // in Start: the records that were appended before, oldest first
-	// Life is, in Start, the incarnation of the process. It is greater than every incarnation before, even if
-	// the disk is lost. The first may be 0.
+	// Life is, in Start, the number of the incarnation of the process. It is greater than the numbers of all earlier
+	// incarnations, even if the disk was lost. The first number may be 0.
 	Life    uint64
 	Members Set // the processes that this machine may sign for: itself, or its coalition
-	// Carried is true in Receive if the message has a kind below Local and the layer beneath carried it.
-	// Otherwise a link brought the message, and the argument from names only the sender on that link. Stacks
-	// set Carried. In all other clauses it is false.
+	// Carried is true in Receive if the message has a kind below Local and the layer below carried it. If Carried is
+	// false, the message came on a link, and the argument from is only the sender on that link. Stacks set Carried.
+	// In all other clauses it is false.
 	Carried bool
 
 	Path    Path     // the part of the machine that the event belongs to; for adapters
@@ -45,7 +44,7 @@ type Host interface {
 	Sign(as ID, b []byte) []byte
 	// Verify reports whether sig is the signature of process id on b.
 	Verify(id ID, b, sig []byte) bool
-	// Refused counts an input that process at refused; its sender is process from.
+	// Refused counts a refused input. The argument at is the process that refused the input, and from is its sender.
 	Refused(at, from ID, why string)
 }
 
@@ -57,7 +56,7 @@ const (
 	OpSend      Op = iota + 1 // To (or All), Msg: on the link
 	OpKeep                    // Msg: the sender's own copy of what it sends; counted, never delivered
 	OpBroadcast               // Msg: down, carried to the peers and back to the process itself
-	OpRequest                 // Msg: down, of a kind of the layer beneath
+	OpRequest                 // Msg: down, of a kind of the layer below
 	OpDeliver                 // To is the origin, Msg: up one layer
 	OpIndicate                // Msg: up through all layers
 	OpSetTimer                // Timer, After
@@ -103,14 +102,14 @@ func (s *Step) SendAll(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpSend, From: s.Self, To: All, Msg: m})
 }
 
-// Keep records that the process holds its own copy of m, as if it had sent m to itself. Hosts count and trace
-// the copy; no process receives it.
+// Keep records that the process holds its own copy of m, as if it had sent m to itself. Hosts count and trace the
+// copy. No process receives it.
 func (s *Step) Keep(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpKeep, From: s.Self, To: s.Self, Msg: m})
 }
 
-// Broadcast has the nearest serving layer beneath carry m to the peers of this
-// machine and to itself. If no layer beneath serves, hosts panic.
+// Broadcast makes the nearest serving layer below carry m to the peers of this machine and to the machine itself. If
+// no layer below is a serving layer, hosts panic.
 func (s *Step) Broadcast(m Msg) {
 	if m.Kind >= Local {
 		panic(fmt.Sprintf("parley: process %d broadcasts local kind %#x", s.Self, m.Kind))
@@ -118,7 +117,7 @@ func (s *Step) Broadcast(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpBroadcast, From: s.Self, To: All, Msg: m})
 }
 
-// Request passes m to the nearest serving layer beneath. The kind of m is one of that layer's kinds.
+// Request passes m to the nearest serving layer below. The kind of m is one of that layer's kinds.
 func (s *Step) Request(m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpRequest, From: s.Self, To: s.Self, Msg: m})
 }
@@ -132,10 +131,9 @@ func (s *Step) Deliver(from ID, m Msg) {
 	s.Effects = append(s.Effects, Effect{Op: OpDeliver, From: s.Self, To: from, Msg: m})
 }
 
-// Indicate notifies every layer above, one after another. The next layer gets the
-// indication when the clause in which a layer receives it is over. If layer 2 receives v
-// and requests Deliver(a) and Request(q) in that clause, layer 3 gets a, then v, and
-// then what layer 2 delivers later, such as the answer to q.
+// Indicate notifies every layer above, one after another. Each layer receives the indication in a clause. When this
+// clause is over, the next layer gets the indication. If layer 2 receives v and requests Deliver(a) and Request(q) in
+// that clause, layer 3 gets a, then v, and then what layer 2 delivers later, such as the answer to q.
 func (s *Step) Indicate(m Msg) {
 	if m.Kind < Indication {
 		panic(fmt.Sprintf("parley: process %d indicates kind %#x", s.Self, m.Kind))
@@ -176,8 +174,8 @@ func (s *Step) Choose(n int) int {
 // Sign returns this process's signature on b.
 func (s *Step) Sign(b []byte) []byte { return s.SignAs(s.Self, b) }
 
-// SignAs returns the signature of id on b, where id is Self or a member of its
-// coalition. It panics for any other id: no program of this module forges a signature.
+// SignAs returns the signature of id on b, where id is Self or a member of its coalition. It panics for any other id,
+// so no program of this module forges a signature.
 func (s *Step) SignAs(id ID, b []byte) []byte {
 	if id != s.Self && !s.Members.Has(id) {
 		panic(fmt.Sprintf("parley: process %d asks for the signature of %d", s.Self, id))
@@ -198,8 +196,8 @@ const (
 	HeardTooFew = "heard too few: abstains"
 )
 
-// Refuse counts an input that this process ignores. Its sender is faulty or late, which is not an error of
-// this process. why is a short constant, such as "late frame".
+// Refuse counts an input that this process ignores. Its sender is faulty or late, which is not an error of this
+// process. The reason why is a short constant, such as "late frame".
 func (s *Step) Refuse(from ID, why string) { s.Host.Refused(s.Self, from, why) }
 
 // Mark returns the number of effects so far, which is where later effects begin. Adapters use marks to let an

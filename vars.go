@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,6 +23,7 @@ type Vars struct {
 	bad     bool   // loading: the bytes do not fit
 	names   []string
 	shown   []Variable
+	called  func(ID) string // showing: the names of processes
 	renamed *Renaming
 }
 
@@ -35,14 +35,11 @@ const (
 	showing
 )
 
-// Variable is one variable of a machine in readable form.
-type Variable struct{ Name, Value string }
-
 // Renaming says how processes are permuted: process i becomes Perm[i].
 type Renaming struct {
 	Perm []ID
-	// Msg renames the processes that a message names; e is the address before
-	// renaming. It is the protocol's Rename.
+	// Msg renames the processes that a message names. It is the field Rename of the protocol. The argument e is the
+	// address before renaming.
 	Msg func(e Env, m Msg, perm []ID) Msg
 }
 
@@ -88,13 +85,6 @@ func LoadDurable(m Machine, now Tick, b []byte) bool {
 	return !v.bad && len(v.buf) == 0
 }
 
-// Show returns the variables of m in readable form.
-func Show(m Machine, now Tick) []Variable {
-	v := Vars{mode: showing, now: now}
-	m.State(&v)
-	return v.shown
-}
-
 // Loading reports whether the visit sets the variables. If so, State methods allocate slices and maps before
 // they visit the elements.
 func (v *Vars) Loading() bool { return v.mode == loading }
@@ -108,7 +98,7 @@ func (v *Vars) Fail() { v.bad = v.bad || v.mode == loading }
 // loading.
 func (v *Vars) Skips() bool { return v.skipped() }
 
-// Durable visits variables that survive a crash; all others are volatile.
+// Durable visits variables that survive a crash. All other variables are volatile.
 func (v *Vars) Durable(visit func()) {
 	v.inside++
 	visit()
@@ -146,7 +136,7 @@ func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 }
 
 func (v *Vars) show(name, value string) {
-	v.shown = append(v.shown, Variable{strings.Join(append(v.names, name), "."), value})
+	v.Derive(Variable{Name: name, Value: value})
 }
 
 // Num visits a number.
@@ -189,7 +179,7 @@ func (v *Vars) ID(name string, x *ID) {
 	if v.skipped() {
 		return
 	}
-	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return ID(u).String() })
+	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return v.Called(ID(u)) })
 	if v.mode == loading { // when saving, *x must keep its old name
 		*x, v.bad = ID(u), v.bad || u > uint64(All)
 	}
@@ -223,7 +213,7 @@ func (v *Vars) Set(name string, s *Set) {
 	}
 	switch v.mode {
 	case showing:
-		v.show(name, fmt.Sprint(slices.Collect(s.All())))
+		v.Derive(Variable{Name: name, Value: "[" + v.joined(*s, " ") + "]", Kind: ProcessSet})
 	case saving:
 		out := *s
 		if v.renamed != nil {
@@ -339,8 +329,8 @@ func Printable(b []byte) string {
 	return string(b)
 }
 
-// Msg visits a message that the machine holds back. e is its address; only the fields that Rename reads must
-// be set. If Renaming.Msg is nil, the message is not renamed.
+// Msg visits a message that the machine holds back. The argument e is the address of the message. Only the fields
+// that Rename reads must be set. If Renaming.Msg is nil, the message is not renamed.
 func (v *Vars) Msg(name string, e Env, m *Msg) {
 	if v.skipped() {
 		return
@@ -410,7 +400,7 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	}
 }
 
-// Machine visits the state of a machine inside this one.
+// Machine visits the state of an inner machine.
 func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	if v.mode != showing {
 		m.State(v)
@@ -421,8 +411,8 @@ func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
 	v.names = v.names[:len(v.names)-1]
 }
 
-// Inner visits the state of an inner machine that has messages of its own. rename renames the messages that
-// the inner machine holds back; nil leaves them unchanged.
+// Inner visits the state of an inner machine that has its own kinds of messages. The function rename renames the
+// messages that the inner machine holds back. If rename is nil, they stay unchanged.
 func (v *Vars) Inner(name string, m interface{ State(*Vars) }, rename func(e Env, m Msg, perm []ID) Msg) {
 	outer := v.renamed
 	if outer != nil {

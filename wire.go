@@ -23,8 +23,8 @@ var (
 // receiver are not encoded, because the link knows them.
 func Encode(buf []byte, e Env, m Msg) []byte { return append(EncodeHead(buf, e, m), m.Body...) }
 
-// EncodeHead is Encode without the Body, which comes last, for hosts that send the
-// same Body to many receivers.
+// EncodeHead appends the wire form of m without the Body, which follows it. Hosts use EncodeHead to send the same
+// Body to many receivers.
 func EncodeHead(buf []byte, e Env, m Msg) []byte {
 	return appendHead(binary.AppendUvarint(buf, uint64(e.Epoch)), e.Path, m)
 }

@@ -26,6 +26,7 @@ import (
 	"parley/cli/console"
 	"parley/cli/create"
 	"parley/cli/demo"
+	"parley/cli/exercise"
 	"parley/cli/explore"
 	"parley/cli/lab"
 	"parley/cli/local"
@@ -36,7 +37,7 @@ import (
 )
 
 // Main runs the command line of the process and exits. It catches SIGPIPE: if the reader of its output has ended, the
-// command ends by the write error and not by the signal, and so removes its temporary folder.
+// command ends by the write error and not by the signal. So it can remove its temporary folder.
 func Main(protocols []parley.Protocol) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	input.Program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
@@ -52,7 +53,8 @@ func Run(protocols []parley.Protocol, args []string, stdout, stderr io.Writer) i
 func runContext(ctx context.Context, protocols []parley.Protocol, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{To: stdout}
 	args = bench.LongFlags(args)
-	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args)}
+	a := &console.App{Protocols: protocols, Out: out, Err: stderr, JSON: console.WantsJSON(args),
+		Version: version()}
 	if err := clashes(a); err != nil {
 		a.Complain(console.Usage, err)
 		return console.Usage
@@ -127,6 +129,7 @@ func rootCommand(a *console.App) *cobra.Command {
 		{"protocols", "Run and check protocols:", []*cobra.Command{
 			demo.Command(a), run.Command(a), run.Sweep(a), explore.Command(a), traces.Command(a),
 			lab.Command(a, version()), listCommand(a), boundsCommand(a), conformCommand(a), bench.Command(a), create.Command(a),
+			exercise.Command(a, openTrace(a)),
 		}},
 		{"nodes", "Run a cluster:", []*cobra.Command{
 			local.Command(a), node.Command(a), cert.Command(a), node.Doctor(a), traces.Audit(a),
@@ -152,6 +155,17 @@ func rootCommand(a *console.App) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// openTrace returns the function that shows a trace file in the lab, until the user ends it.
+func openTrace(a *console.App) func(ctx context.Context, file string) error {
+	return func(ctx context.Context, file string) error {
+		fmt.Fprintf(a.Out, "\nDrop the file %s on the page to see the failing run.\n", file)
+		page := lab.Command(a, version())
+		page.SetArgs([]string{})
+		page.SilenceErrors, page.SilenceUsage = true, true
+		return page.ExecuteContext(ctx)
+	}
 }
 
 // flagsByVariables is the line of the help of every command that has flags.

@@ -56,6 +56,7 @@ func TestBashCompletes(t *testing.T) {
 	for line, want := range map[string]string{
 		"parley stat":             "status",
 		"parley run phasek":       "phaseking",
+		"parley exercise new tw":  "twophase",
 		"parley run eig --host c": "cluster",
 		"parley run eig --beyo":   "--beyond-bound",
 	} {

@@ -21,6 +21,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_NODE") != "" && len(os.Args) > 1 && slices.Contains([]string{"node", "member", "list", "bench"}, os.Args[1]) {
 		cli.Main(catalog.All())
 	}
+	if os.Getenv(programVariable) != "" && len(os.Args) == 2 {
+		takePart(os.Args[1])
+		return
+	}
 	if !strings.HasPrefix(filepath.Base(os.Args[0]), "parley") { // the tests, and not a command of a script
 		golden.Environment()
 	}

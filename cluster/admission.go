@@ -27,9 +27,9 @@ type admission struct {
 	done   chan struct{} // closed when run has returned
 }
 
-// ErrStaleIncarnation is the error of a node that the others refuse because they know a later incarnation of it,
-// or more of its records than its folder holds. The folder was lost or is an old copy, or another process uses
-// its name.
+// ErrStaleIncarnation is the error of a node that the other nodes refuse. They know a later incarnation of the node,
+// or more of its records than its folder holds. The folder was lost or is an old copy, or another process uses the
+// node's name.
 var ErrStaleIncarnation = errors.New("the other nodes have seen a newer incarnation of this node, or more records " +
 	"than its data folder has, and refuse it: if the folder was lost or restored from a copy, empty it and start with " +
 	"--rejoin")

@@ -38,23 +38,23 @@ type Config struct {
 	Trust   *cert.Trust
 	// Listen, if set, is used instead of listening on the address.
 	Listen net.Listener
-	// Network, if set, carries the messages between nodes, and the node opens no sockets. If Clock is nil,
-	// the node then takes its time and its alarms from package time. So it runs in virtual time in a bubble
-	// of testing/synctest. If Disk is nil, its disk is still the system's. See cluster/link/memory.
+	// Network, if set, carries the messages between nodes, and the node opens no sockets. If Clock is nil, the node
+	// then uses the time and the timers of package time, so it runs in virtual time in a bubble of testing/synctest.
+	// If Disk is nil, the node still uses the system's disk. See cluster/link/memory.
 	Network link.Network
 	// Dir is the folder for durable state, including the last known incarnation of every other node. With
 	// Dir, the members admit a restarted node again. Without Dir nothing is durable, and a node that has
 	// ended must start again only with Rejoin.
 	Dir string
 	// Disk is the disk that holds Dir; nil means the system's. With a disk.Memory, a node in a bubble of
-	// testing/synctest does not wait for a real disk. The test then decides which data a crash leaves and
-	// which call fails. Traces are always files of the system.
+	// testing/synctest does not wait for a real disk. The test then decides which data remain after a crash, and
+	// which calls fail. Traces are always files of the system.
 	Disk disk.Disk
-	// Durable syncs deliveries to disk before they are acknowledged, so that they survive a restart of all nodes.
-	// Groups of level Byzantine stay in memory. It requires Dir.
+	// Durable makes the node sync deliveries to disk before it acknowledges them, so that they survive a restart of
+	// all nodes. Groups of level Byzantine stay in memory. Durable requires Dir.
 	Durable bool
-	// DiskLimit is how long one call of the disk, such as a write or a sync, may take before the disk counts as
-	// failed and the node stops: 100 ms to 1 h, by default 5 s. It may differ between nodes.
+	// DiskLimit is how long one call of the disk, such as a write or a sync, may take. After that time the disk
+	// counts as failed, and the node stops. The limit is 100 ms to 1 h, by default 5 s. It may differ between nodes.
 	DiskLimit time.Duration
 	// Rejoin says that the node has lost its records and starts with an empty Dir. The node then joins the
 	// others as a new member. Without Rejoin the others refuse a node that has lost its records. Rejoin is
@@ -63,29 +63,29 @@ type Config struct {
 	Rejoin bool
 	Groups []GroupConfig
 	Tables []TableConfig
-	// Participant carries out this node's part of transactions; if nil, the node votes no.
+	// Participant carries out this node's part of transactions. If it is nil, the node votes no.
 	Participant Participant
 	Commit      CommitConfig
 	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
 	// down.
 	M int
-	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that
-	// acts 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until
-	// it has rejoined. A message may take 1/10 of a round; if it takes longer, its sender or its receiver counts
-	// as faulty. See RoundError.
+	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that acts
+	// 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until it has
+	// rejoined. A message may take 1/10 of a round. If it takes longer, its sender or its receiver counts as faulty.
+	// See RoundError.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig
-	// Clock is this node's clock, for tests. By default it is the system's, or with a Network the time since the
-	// node joined.
+	// Clock is this node's clock, for tests. By default it is the system's clock. With a Network, it is the time
+	// since the node joined.
 	Clock host.Clock
-	// Agreements are the kinds of agreement that the nodes run, identical and in the same order on all nodes.
-	// By default they are every algorithm with every m that it tolerates, beginning with EIG and the largest
-	// m. A node reserves time and memory for slots that faulty nodes may open. The first kind gets half of
-	// this reserve, and the others share the rest. If there is only one kind, it gets the whole reserve, so
-	// that twice as many of its slots may be in flight.
+	// Agreements are the kinds of agreement that the nodes run. The list must be identical on all nodes. By default
+	// they are every algorithm with every m that it tolerates, beginning with EIG and the largest m. A node reserves
+	// time and memory for slots that faulty nodes may open. The first kind gets half of this reserve, and the others
+	// share the rest. If there is only one kind, it gets the whole reserve, so that twice as many of its slots may be
+	// in flight.
 	Agreements []AgreementConfig
-	// Links says how nodes are connected, identical on all nodes; the default is Streams.
+	// Links says how nodes are connected. It must be identical on all nodes. The default is Streams.
 	Links Links
 	// SignerKey signs messages in agreements that need signatures. It must match the Signer of this member.
 	// Without it the node takes no part in these agreements.
@@ -94,10 +94,10 @@ type Config struct {
 	Trace *Tracing
 	// FaultInjection makes the node faulty. It is for tests only.
 	FaultInjection *FaultInjection
-	// Broken is called when the node fails because of its disk or a panic of a machine. From then on every
-	// call of the node fails with ErrClosed and the reason, also a Join that has not returned yet. Broken may
-	// be called more than once. It must not block, and should make another goroutine close the node. If
-	// Broken is nil, the node closes itself.
+	// Broken is called when the node fails because of its disk or a panic of a machine. From then on every call of
+	// the node fails with ErrClosed and the reason. This includes a Join that has not returned yet. Broken may be
+	// called more than once. It must not block, and should make another goroutine close the node. If Broken is nil,
+	// the node closes itself.
 	Broken func(error)
 	// Log gets the node's log messages; nil discards them.
 	Log *slog.Logger
@@ -142,7 +142,7 @@ func (t Times) WithDefaults() Times {
 // DefaultRound is the default length of a round.
 const DefaultRound = 100 * time.Millisecond
 
-// CheckClocks returns an error if the clocks cannot be kept within the configured error.
+// CheckClocks returns an error if the nodes cannot keep their clocks within the configured error.
 func (c Config) CheckClocks() error {
 	c = c.filled()
 	_, err := c.Clocks.Plan(len(c.Members), c.M, c.Round)

@@ -26,8 +26,8 @@ func (c Config) folder() folder {
 	return folder{c.Dir, cmp.Or[disk.Disk](c.Disk, disk.System{}), c.DiskLimit}
 }
 
-// MarkName is a file in a node's data folder. It tells people what the folder is. A node that finds this file
-// but no records knows that its records were removed.
+// MarkName is the name of a file in a node's data folder. The file tells people what the folder is. If a node finds
+// this file but no records, it knows that its records were removed.
 const MarkName = "README.txt"
 
 const markText = `This folder belongs to one node of a cluster, and is written while that node runs.

@@ -11,6 +11,7 @@ import (
 	"parley/cluster/clocks"
 	"parley/cluster/commits"
 	"parley/cluster/groups"
+	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/measure"
 	"parley/cluster/mesh"
@@ -64,8 +65,8 @@ type AgreeRequest = agree.Request
 // Decision is the value that all correct nodes decide in one slot. See [agree.Decision] for its fields.
 type Decision = agree.Decision
 
-// Stop ends the callbacks of the call that returned it, such as Decisions: call it, or its Close. Further calls do
-// nothing. See [agree.Stop].
+// Stop ends callbacks. A method that registers a callback, such as Decisions, returns a Stop. Call it, or its Close,
+// to end the callbacks. Further calls do nothing. See [agree.Stop].
 type Stop = agree.Stop
 
 // VectorRequest submits this node's value for an agreement of all nodes on the vector of their values. See
@@ -75,19 +76,18 @@ type VectorRequest = agree.VectorRequest
 // Vector is the vector that all correct nodes decide under one name. See [agree.Vector] for its fields.
 type Vector = agree.Vector
 
-// Errors of agreements, beside [ErrExpelled] and [RoundError]. By [errors.Is], an error of [Node.Agree],
-// [Node.AgreeVector], and [Node.Consensus] matches [ErrUnknown] if the request reached the machine: the others
-// may have decided or may still decide, with or without this node's value. Every other error means that the
-// request has no effect, ever: [ErrTooLarge] for a value, or [ErrRefused] for a request that is invalid, did not
-// start before its context ended, or is not allowed ([ErrDraining] and RoundError match ErrRefused).
+// Errors of agreements, beside [ErrExpelled] and [RoundError]. Use [errors.Is]. If a request reached the machine, an
+// error of [Node.Agree], [Node.AgreeVector], or [Node.Consensus] matches [ErrUnknown]. Then the other nodes may have
+// decided or may still decide, with or without this node's value. Every other error means that the request has no
+// effect, now or later. [ErrTooLarge] means that a value is too long. [ErrRefused] means that the request is invalid
+// or not allowed, or did not start before its context ended. [ErrDraining] and RoundError also match ErrRefused.
 var (
-	// ErrAbstained is the error of an agreement in which this node took no part. The node missed a deadline,
-	// heard fewer nodes than are correct, was rejoining, or its value came too late. The error also matches
-	// ErrUnknown or ErrRefused. With ErrUnknown, the others may have decided on this node's value. With
-	// ErrRefused, they have not and will not, provided that at most M nodes, this one included, are faulty or
-	// late.
+	// ErrAbstained is the error of an agreement in which this node took no part. The node missed a deadline, received
+	// from too few nodes, or was rejoining, or its value arrived too late. The error also matches ErrUnknown or
+	// ErrRefused. With ErrUnknown, the other nodes may have decided on this node's value. With ErrRefused, they have
+	// not decided on it and will not, if at most M nodes are faulty or late. This node counts as one of them.
 	ErrAbstained = kernel.ErrAbstained
-	// ErrClosed is the error of a closed node. For requests that had begun before, it also matches
+	// ErrClosed is the error of a closed node. For a request that had begun before, the error also matches
 	// ErrUnknown.
 	ErrClosed = kernel.ErrClosed
 	// ErrReserved is the error for a value that is reserved to mean "no value". It also matches ErrRefused.
@@ -101,7 +101,7 @@ type RoundError = agree.RoundError
 // Slow names a node to which messages take too long. See [agree.Slow] for its fields.
 type Slow = agree.Slow
 
-// StreamStatus is the status of one stream, which has all agreements of one algorithm, m, and source. See
+// StreamStatus is the status of one stream: of all agreements with the same algorithm, m, and source. See
 // [agree.StreamStatus] for its fields.
 type StreamStatus = agree.StreamStatus
 
@@ -118,11 +118,11 @@ type Level = kernel.Level
 
 // The levels. All but Byzantine tolerate crashes only.
 const (
-	Total     = kernel.Total     // one order for all members, which includes the deliveries of members that crash
+	Total     = kernel.Total     // one order for all members, including the deliveries of members that crash
 	Reliable  = kernel.Reliable  // no order; if one remaining member delivers a payload, all do
 	Uniform   = kernel.Uniform   // Reliable, and includes the deliveries of members that crash afterwards
 	FIFO      = kernel.FIFO      // Reliable, with each sender's payloads in the order of their broadcasts
-	Causal    = kernel.Causal    // FIFO, and a payload comes after all that its sender had delivered before
+	Causal    = kernel.Causal    // FIFO, and a payload comes after all payloads that its sender had delivered
 	Atomic    = kernel.Atomic    // the same promises as Total, by the lecture's two phases, with more messages
 	Byzantine = kernel.Byzantine // one order for all correct members, while at most M are faulty
 )
@@ -188,20 +188,20 @@ type Session = tables.Session
 // KeyValue is a client of a table of keys and values. See [tables.KeyValue] for its methods, such as Get and Put.
 type KeyValue = tables.KeyValue
 
-// The errors of tables, beside [ErrNotMember] and [ErrClosed]. By [errors.Is], an error of a command either
-// matches ErrUnknown, or the command has no effect, ever.
+// The errors of tables, beside [ErrNotMember] and [ErrClosed]. If an error of a command does not match ErrUnknown by
+// [errors.Is], the command has no effect, now or later.
 var (
 	// ErrRefused: the command had no effect, and will have none.
 	ErrRefused = kernel.ErrRefused
 	// ErrUnknown: the command may have been applied, or may still be. A retry with the same session and number
-	// returns its answer; it is applied at most once.
+	// returns its answer. The command is applied at most once.
 	ErrUnknown = kernel.ErrUnknown
-	// ErrExpired: the session is no longer remembered, or never existed. The command is not applied, unless an
-	// earlier attempt was: the error also matches ErrUnknown.
+	// ErrExpired: the session is no longer remembered, or never existed. This attempt had no effect, but an earlier
+	// attempt may have been applied. So the error also matches ErrUnknown.
 	ErrExpired = tables.ErrExpired
-	// ErrStopped: this node's replica has stopped because its state differs from that of the majority or its
-	// machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of another
-	// node: see Config.Rejoin.
+	// ErrStopped: this node's replica has stopped because its state differs from the state of the majority, or
+	// because its machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of
+	// another node: see Config.Rejoin.
 	ErrStopped = tables.ErrStopped
 )
 
@@ -219,8 +219,8 @@ type Reading = clocks.Reading
 // fields.
 type WakeLatency = clocks.WakeLatency
 
-// Wakes measures until ctx ends how late the operating system schedules this process. A delay of more than
-// 1/5 of a round counts as a pause.
+// Wakes measures how late the operating system schedules this process. It measures until ctx ends. A delay of more
+// than 1/5 of a round counts as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency { return clocks.Wakes(ctx, round) }
 
 // Participant carries out this node's part of transactions. It is the interface [commits.Participant].
@@ -278,14 +278,14 @@ type Outcome = commits.Outcome
 // CommitStatus is the status of transactions at this node. See [commits.Status] for its fields.
 type CommitStatus = commits.Status
 
-// Measurement holds a node's measurements of itself and its peers, from which the length of a round is
-// chosen. See [measure.Measurement] for its fields.
+// Measurement holds a node's measurements of itself and its peers. Use them to choose the length of a round. See
+// [measure.Measurement] for its fields.
 type Measurement = measure.Measurement
 
 // PeerMeasurement holds the measurements of one peer. See [measure.PeerMeasurement] for its fields.
 type PeerMeasurement = measure.PeerMeasurement
 
-// Advice is a recommended length of a round and configuration of the clocks, with the reasons. See
+// Advice recommends a length of a round and a configuration of the clocks, and gives the reasons. See
 // [measure.Advice] for its fields.
 type Advice = measure.Advice
 
@@ -300,17 +300,20 @@ func Samples(list []time.Duration) (min, median, p999 time.Duration) { return me
 // the simulator, written as events happen. See [traces.Tracing] for its fields.
 type Tracing = traces.Tracing
 
-// TraceFolder returns a function that creates a file for each trace in a folder, which it creates if necessary. A
-// file name consists of the machine, the node, and the node's incarnation.
+// TraceFolder returns a function that creates a file for each trace in a folder. If necessary, it also creates the
+// folder. A file name consists of the machine, the node, and the node's incarnation.
 func TraceFolder(dir string) func(h trace.Header) (io.WriteCloser, error) { return traces.Folder(dir) }
 
 // MemberStatus is the status of one member of the cluster, as this node sees it. See [mesh.MemberStatus] for
 // its fields.
 type MemberStatus = mesh.MemberStatus
 
-// RTTStatus summarizes round-trip times of pings; in JSON they are in nanoseconds. See [mesh.RTTStatus] for its
+// RTTStatus summarizes round-trip times of pings. In JSON, the times are in nanoseconds. See [mesh.RTTStatus] for its
 // fields.
 type RTTStatus = mesh.RTTStatus
 
 // StoreStatus is the status of the node's durable state. See [kernel.StoreStatus] for its fields.
 type StoreStatus = kernel.StoreStatus
+
+// Excerpt selects events of a node's recorder.
+type Excerpt = host.Excerpt

@@ -20,17 +20,17 @@
 //
 // # Decisions
 //
-// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits,
-// groups, tables) is a package that uses its node through package kernel, and imports no other service. A test of
-// the imports enforces that. The public names of the services are aliases in this package. Motive: you can read a
-// service without the rest of a node. You can test it with a small kernel, without TLS and disks. Cost: types that
-// two services share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
+// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits, groups,
+// tables) is a package that uses its node through package kernel, and imports no other service. A test of the imports
+// enforces this. The public names of the services are aliases in this package. Motive: you can read a service without
+// the rest of a node, and test a service with a small kernel, without TLS and disks. Cost: types that two services
+// share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
 //
-// Tests run nodes in virtual time. If a test sets Config.Network to a network of cluster/link/memory, in a bubble
-// of testing/synctest, real nodes with their TLS, timers, and disks run in the bubble's time. The test can cut,
-// delay, and stall any connection. Motive: a test that waits for real time fails on a busy computer, or checks less
-// than is promised. Cost: with such a network, a node uses neither the clock that advances while the computer is
-// suspended, nor precise alarms. These have tests of their own.
+// Tests run nodes in virtual time. A test can run real nodes, with their TLS, timers, and disks, in a bubble of
+// testing/synctest. It sets Config.Network to a network of cluster/link/memory. Then the nodes use the virtual time
+// of the bubble. The test can cut, delay, and stall any connection. Motive: a test that waits for real time fails on
+// a busy computer, or checks less than the promises. Cost: with such a network, a node does not use its precise
+// alarms, and not the clock that advances while the computer is suspended. Both have separate tests.
 package cluster
 
 import (
@@ -86,8 +86,8 @@ type Node struct {
 	failed error // result of Close
 }
 
-// Join starts the node. It returns when the node is connected to all others, or when a time limit for that
-// has passed. ctx limits only the call of Join.
+// Join starts the node. It returns when the node is connected to all others, or when a time limit for the connections
+// has passed. The end of ctx ends only the call of Join, and not a node that has started.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	c = c.filled()
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -264,12 +264,13 @@ func (n *Node) fail(why error) {
 	}
 }
 
-// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they
-// need not suspect the node first. In services without views (Byzantine groups and agreements) the node
-// counts as silent from then on. It rejoins by Join. If ctx ends first, the node is closed anyway, and the
-// error names the groups and tables of which it was still a member. The same happens if others leave at the
-// same time and too few stay. A majority of all nodes must stay. Otherwise Leave does nothing and fails with
-// ErrRefused. To stop a node without leaving, use Close.
+// Leave leaves all groups and tables, and then closes the node. The others continue at once, because they need not
+// suspect the node first. In services without views (Byzantine groups and agreements) the node counts as silent from
+// then on. It can rejoin by Join. To stop a node without leaving, use Close.
+//
+// A majority of all nodes must stay. If fewer would stay, Leave does nothing and fails with ErrRefused. If ctx ends
+// before the node has left, or if other nodes leave at the same time and too few stay, Leave still closes the node.
+// The error then names the groups and tables of which the node was still a member.
 func (n *Node) Leave(ctx context.Context) error {
 	if err := n.members.MayLeave(); err != nil {
 		return err

@@ -60,10 +60,11 @@ type RefusedStatus = kernel.RefusedStatus
 var (
 	// ErrExpelled is the error of a node that the others have expelled. It matches [ErrNotMember].
 	ErrExpelled = kernel.ErrExpelled
-	// ErrDraining is the error of a request to a node that refuses new ones. It matches [ErrRefused].
+	// ErrDraining is the error of a request to a node that drains, and so refuses new requests. It matches
+	// [ErrRefused].
 	ErrDraining = kernel.ErrDraining
-	// ErrNoRoom is the error of a request that would be written to the disk of a node with less than 64 MiB of
-	// free space. Reads are still answered. It matches [ErrRefused].
+	// ErrNoRoom is the error of a request that needs a write to the disk of a node with less than 64 MiB of free
+	// space. The node still answers reads. ErrNoRoom matches [ErrRefused].
 	ErrNoRoom = kernel.ErrNoRoom
 )
 
@@ -124,13 +125,13 @@ func (n *Node) Measure() Measurement {
 // Recorder returns the recorder of the last events of the node's machines.
 func (n *Node) Recorder() *host.Recorder { return n.tracer.Recorder }
 
-// DumpFlight writes the recorded events to the file flight.jsonl in the node's folder, replacing an existing one,
-// or to a temporary file if the node has no folder. It returns the file's name.
+// DumpFlight writes the recorded events to the file flight.jsonl in the node's folder, and replaces an existing file.
+// If the node has no folder, DumpFlight writes to a temporary file. It returns the file's name.
 func (n *Node) DumpFlight() (file string, err error) { return n.c.folder().dump(n.tracer) }
 
-// Forget deletes this node's knowledge of another node's incarnations and disk, and admits the next
-// connection with a certificate of that name. It is for a legitimate node that is refused, for example
-// because an attacker used its key. Forget fails with [ErrRefused] while the other node is connected, because
+// Forget deletes what this node knows about another node's incarnations and disk. Then this node admits the next
+// connection with a certificate of the other node's name. Forget is for a legitimate node that is refused, for
+// example because an attacker used its key. Forget fails with [ErrRefused] while the other node is connected, because
 // a connected node is not refused.
 func (n *Node) Forget(name string) error {
 	id, err := n.k.Other(name, "forget")
@@ -150,10 +151,10 @@ func (n *Node) Forget(name string) error {
 // requests to these groups and tables fail with [ErrExpelled]. It rejoins only as another incarnation, by
 // Join.
 //
-// Services that tolerate Byzantine faults do not trust a single node. A member stays in Byzantine groups,
-// agreements, and transactions of protocol Agreed until m+1 nodes have been asked to expel it. The expelled
-// node does not trust a single node either. It stops its groups and tables when m+1 nodes report that it is
-// expelled. It stops the other services when m+1 nodes report that it is removed from these services.
+// Services that tolerate Byzantine faults do not trust a single node. A member stays in Byzantine groups, agreements,
+// and transactions of protocol Agreed until m+1 nodes have been asked to expel it. The expelled node also does not
+// trust a single node. It stops its groups and tables when m+1 nodes report that it is expelled. It stops the other
+// services when m+1 nodes report that it is removed from these services.
 func (n *Node) Expel(ctx context.Context, name string) error {
 	id, err := n.k.Other(name, "expel")
 	if err != nil {

@@ -48,3 +48,7 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 	p, err := groups.Protocol(level, c.views(), h.M, time.Duration(max(h.Node.Round, 1)))
 	return p, err == nil
 }
+
+// Payloads returns the payloads in the body of a request or a delivery in the trace of a group, which has several if
+// they were broadcast at the same time.
+func Payloads(body []byte) [][]byte { return groups.Payloads(body) }

@@ -3,17 +3,17 @@
 // calls of Choose, and the explorer tries every answer to these calls. So a search answers a question that
 // simulations cannot answer: does any schedule or any lie break a property?
 //
-// A state of a search consists of the saved state of each process (see [parley.Vars]), the messages in flight, and
-// the requests and deliveries so far of each process. Two runs lead to the same state if they differ only in the
-// relative order of events at different processes. So a property may use the order of events at one process, and
-// the fact that a broadcast comes before its deliveries. Otherwise, it must not use the order of events at
-// different processes. This module has one property that does: that a replicated service acts as one machine. This
-// property needs [Options.Ordered].
+// A state of a search has three parts: the saved state of each process (see [parley.Vars]), the messages in flight,
+// and the requests and deliveries of each process so far. Two runs lead to the same state if they differ only in the
+// relative order of events at different processes. So a property may use the order of events at one process, and the
+// fact that a broadcast comes before its deliveries. It must not use any other order of events at different
+// processes, unless [Options.Ordered] is set. Only one property of this module needs this option: that a replicated
+// service acts as one machine.
 //
-// The explorer stores and computes equal parts once. It numbers process states and messages, and remembers the
-// outcome of each input in each process state. This is possible because machines are deterministic. For each
-// visited state it stores a 64-bit fingerprint and the transition that led to the state. From the transitions it
-// finds the way back to the initial state. Two states may have the same fingerprint; then a state is missed.
+// The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome
+// of each input in each process state. This is possible because machines are deterministic. For each visited state it
+// stores a 64-bit fingerprint and the transition that led to the state. By these transitions it finds the way from
+// the initial state to the state. If two states have the same fingerprint, the explorer misses one of them.
 // [Report.Overlooked] is the expected number of missed states.
 //
 // This example searches for a lie of process 2 that breaks a property:
@@ -32,24 +32,24 @@
 //
 // # Decisions
 //
-// The explorer stores equal parts of states once: process states, messages and observations get numbers. For each
-// process state, it computes the outcome of an input once. For a visited state it stores the transition that led to
-// the state, and a 64-bit sum with one summand for each part of the state. Motive: machines are deterministic, so
-// otherwise the explorer would repeat nearly all of its work. A transition changes only some summands. Cost: two
+// The explorer stores equal parts of states once: process states, messages and observations get numbers. It computes
+// the outcome of an input in a process state once. For a visited state it stores the transition that led to the
+// state, and a 64-bit sum with one summand for each part of the state. Motive: machines are deterministic, so without
+// these numbers the explorer would repeat nearly all of its work. A transition changes only some summands. Cost: two
 // states may have the same sum, and then one of them is missed. The report gives the expected number of missed
-// states. If you need more certainty, use another tool.
+// states.
 //
-// Each process's requests, deliveries and indications are part of a state. Properties are checked once for each
-// history of these events, together with the set of crashed processes. Motive: the explorer can use the same
-// properties as the simulator, and needs no monitors. Cost: the relative order of concurrent events at two
-// processes is lost, so a property must not depend on it. A protocol that delivers many messages has many states.
+// The requests, deliveries and indications of each process are part of a state. The explorer checks the properties
+// once for each combination of these events and the set of crashed processes. Motive: the explorer can use the same
+// properties as the simulator, and needs no monitors. Cost: the relative order of concurrent events at two processes
+// is lost, so a property must not depend on this order. A protocol that delivers many messages has many states.
 //
-// The explorer visits every state, but omits transitions. If two orders of the same transitions lead to the same
-// state, it follows only one of them (sleep sets, with one mask per state). Transitions at two processes always
-// commute. For two messages at one process, the explorer compares the stored outcomes of both orders. Motive: only
-// about one transition per state remains instead of ten. Tests check that the numbers of states are the same with
-// and without this reduction. Cost: this does not reduce the number of states. The flag --step round and symmetric
-// processes reduce it.
+// The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead
+// to the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at
+// different processes always commute. For two messages to one process, the explorer compares the stored outcomes of
+// both orders. Motive: the explorer follows about one transition per state instead of ten. Tests check that the
+// number of states is the same with and without this reduction. Cost: the number of states stays the same. The flag
+// --step round and symmetric processes reduce this number.
 //
 // The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when every
 // message that was sent long enough before has arrived. Without a bound, any timer may expire at any time, but the
@@ -57,12 +57,12 @@
 // protocols that measure time itself (clocks) cannot be explored.
 //
 // A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form,
-// and reports crashes to the protocol itself. Motive: a detector sends heartbeats without end, and the orders of
-// heartbeats multiply the number of states. Cost: the explored protocol has a perfect detector, or a detector with
-// a bounded number of errors.
+// and the explorer itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the
+// possible orders of heartbeats multiply the number of states. Cost: in an exploration, the detector is perfect, or
+// makes a bounded number of errors.
 //
-// The explorer imports the simulator, only for its signatures. Motive: the simulator and the explorer use the same
-// ideal signatures. Cost: one host imports another host.
+// The explorer imports the simulator, but uses only its signatures. Motive: both use the same ideal signatures. Cost:
+// one host imports another host.
 package explore
 
 import (
@@ -80,7 +80,7 @@ import (
 // Options describe a search.
 type Options struct {
 	Protocol parley.Protocol
-	// Roots are the possible beginnings of a run; at least one.
+	// Roots are the possible beginnings of a run. There must be at least one.
 	Roots []Root
 	Model Model
 	Step  StepSize
@@ -101,10 +101,10 @@ type Options struct {
 	// Unreduced takes every transition in every state. Without it, if two orders of the same transitions lead
 	// to the same state, the search takes only one of them.
 	Unreduced bool
-	// Alike names processes that are interchangeable. If two states differ only by an exchange of these
-	// processes, only one of the states is visited. The protocol must have a Rename, and no goal may name one
-	// of these processes. None of them may have a special role in the protocol; the search does not check
-	// that. None may restart, because nothing renames the contents of a log.
+	// Alike names processes that are interchangeable. If two states differ only by an exchange of these processes,
+	// only one of the states is visited. The protocol must have a Rename, and no goal may name one of these
+	// processes. None of them may have a special role in the protocol. The search does not check this. None may
+	// restart, because nothing renames the contents of a log.
 	Alike parley.Set
 	// Ordered makes the order of requests and deliveries at different processes part of a state, for
 	// properties and goals that depend on this order. It increases the number of states a lot.
@@ -128,7 +128,7 @@ type Options struct {
 // Root is one possible beginning of a run: which processes may lie, and the requests.
 type Root struct {
 	// Faulty processes form one coalition. If a behavior calls Choose, the search tries every answer. With
-	// faulty.Any every answer to the protocol's Lies is tried.
+	// faulty.Any, the search tries every answer to the protocol's Lies.
 	Faulty map[parley.ID]faulty.Behavior
 	// Requests to one process are made in this order. In synchronous protocols they are made before round 0.
 	// In asynchronous protocols, and in protocols with rounds on demand, they are made at any time.
@@ -220,8 +220,9 @@ type Report struct {
 	Judged []Judged
 	// Ends is the number of terminal states, in which nothing more is due.
 	Ends uint64
-	// Runs is the number of adversaries: of complete runs, which differ in the answers to Choose. It is
-	// counted only in searches by rounds, breadth first. The largest uint64 stands for all larger numbers.
+	// Runs is the number of adversaries, that is, of complete runs that differ in the answers to Choose. Only
+	// searches with step size Rounds and order BreadthFirst count it. The largest uint64 stands for all larger
+	// numbers.
 	Runs uint64
 	// Overlooked is the expected number of states missed because another state has the same fingerprint.
 	Overlooked float64

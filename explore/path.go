@@ -128,7 +128,7 @@ func (w *worker) replay(m *takenTransition, now parley.Tick) Step {
 	return out
 }
 
-// Log returns the trace of the run. keep is as in trace.Log.
+// Log returns the trace of the run. The argument keep is as in trace.Log.
 func (r *Run) Log(keep bool) *trace.Log {
 	l := NewRecorder(keep)
 	for i := range r.Steps {

@@ -8,12 +8,12 @@ import (
 	"parley"
 )
 
-// Place is where a run is after some of its transitions, for a reader who takes them one by one.
+// Place describes the state of a run after some of its transitions, for a reader who follows the run step by step.
 type Place struct {
 	// Run is the run so far.
 	Run Run
 	// Next holds the transitions that are possible now, each with its outcome. A transition with several outcomes,
-	// such as the answers of a liar, is there once for each.
+	// such as the answers of a liar, has one entry for each outcome.
 	Next []Step
 	// More is the number of further transitions. At most 500 are in Next.
 	More int

@@ -25,8 +25,8 @@ type Tally struct {
 	list []Judged
 }
 
-// Add adds the verdicts on one history, in the order of the protocol's properties. over means that the
-// history is complete. beyond means that properties count even if they are not promised.
+// Add adds the verdicts on one history, in the order of the protocol's properties. The argument over means that the
+// history is complete. The argument beyond means that properties count even if they are not promised.
 func (t *Tally) Add(all []parley.Verdict, over, beyond bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

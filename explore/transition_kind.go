@@ -19,7 +19,7 @@ const (
 	OnCrash                                // a process crashes between two steps
 	OnRestart                              // a process restarts
 	OnLostDisk                             // a process restarts without its durable state
-	OnSuspicion                            // a process is notified that another one has crashed
+	OnSuspicion                            // a process is notified that another process has crashed
 	OnFalseSuspicion                       // the same, but the other process has not crashed
 	OnStart                                // a process starts
 )

@@ -31,8 +31,7 @@ type Behavior struct {
 	Down func(now parley.Tick) bool
 	// Rounds means that the behavior depends on rounds: see [Behavior.Suits].
 	Rounds bool
-	// Twin runs two honest copies under one identity, each of which exchanges messages
-	// with one half of the system.
+	// Twin runs two honest copies under one identity. Each copy exchanges messages with one half of the system.
 	Twin bool
 }
 

@@ -1,22 +1,22 @@
 // Package faulty makes processes faulty: they crash, omit messages, or lie.
 //
-// All faulty processes of a run, the members, form one [Coalition]. The coalition is one machine that takes the
-// place of all members. A host clones and hashes it like any other machine. For each member, the coalition runs a
-// copy of the protocol, and holds back the messages that the copy sends. It waits until it has received the
-// messages of the correct processes in the round (this is called rushing). Then it decides what each member sends
-// to each receiver.
+// All faulty processes of a run, the members, form one [Coalition]. The coalition is one machine that takes the place
+// of all members. A host clones and hashes it like any other machine. For each member, the coalition runs an honest
+// copy of the protocol's machine, and holds back the messages that the copy sends. In each round it first waits for
+// the messages of the correct processes (this is called rushing). Then it decides what each member sends to each
+// receiver.
 //
 // # Decisions
 //
 // All faulty processes are one machine, and it rushes: in each round it receives the messages of the correct
-// processes before it sends. It may sign for all its members. Motive: the theorems are about such adversaries, and
-// a machine can be cloned and hashed. Cost: members never lie to each other. The adversary loses nothing by this,
+// processes before it sends. It may sign for all its members. Motive: the theorems are about such adversaries, and a
+// host can clone and hash a machine. Cost: members never lie to each other. This does not make the adversary weaker,
 // because one machine already knows what all members know.
 //
-// By default, the coalition does not keep the messages that it receives. A protocol's Lies can read them in
-// Turn.Seen only if the protocol sets Overhears. Motive: most lies do not depend on received messages. Without
-// these messages, more states of an exploration are equal. Cost: if Lies read Turn.Seen and Overhears is not set,
-// Turn.Seen is empty, and no error reports that.
+// By default, the coalition does not keep the messages that it receives. A protocol's Lies can read them in Turn.Seen
+// only if the protocol sets Overhears. Motive: most lies do not depend on received messages. Without these messages,
+// an exploration has fewer different states. Cost: if a protocol's Lies read Turn.Seen but Overhears is not set,
+// Turn.Seen is empty, and no error reports this.
 package faulty
 
 import (
@@ -58,9 +58,9 @@ type member struct {
 	held []parley.Effect // what the copies requested to send since the coalition spoke
 }
 
-// New returns the coalition of the given processes. It sends rush ticks after the time at which its honest
-// copies send. In lockstep this must be late in the round but in time. With rush 0 the coalition sends at
-// once.
+// New returns the coalition of the given processes. It sends rush ticks later than its honest copies. In a protocol
+// with rounds, this must be late in the round, but early enough that the messages arrive in the round. With rush 0
+// the coalition sends at once.
 func New(p parley.Protocol, rush parley.Tick, how map[parley.ID]Behavior) *Coalition {
 	c := &Coalition{protocol: p, rush: rush, overhears: p.Overhears}
 	for _, id := range slices.SortedFunc(maps.Keys(how), cmp.Compare[parley.ID]) {

@@ -64,7 +64,7 @@ type Reusable interface {
 	Reset()
 }
 
-// Counting is implemented by Rounds that need to know whose frames arrived, including empty frames.
+// Counting is implemented by Rounds that need to know from which processes frames arrived, including empty frames.
 type Counting interface {
 	// Came gets the set of processes whose frames of a round have arrived. It runs when the round closes,
 	// before the messages in the frames are absorbed.
@@ -106,8 +106,8 @@ const (
 // Abstain makes the process take no further part.
 func (m *Instance) Abstain() { m.round = m.p.Last + 1 }
 
-// Deadline returns the time on the process's own clock at which the open round ends or, before that, at which
-// round 0 begins. For an instance on demand that has not begun, it returns a time that never comes.
+// Deadline returns a time on the process's own clock: the end of the open round or, if no round has begun, the
+// beginning of round 0. For an instance on demand that has not begun, it returns a time that never comes.
 func (m *Instance) Deadline() parley.Tick { return m.deadline(m.round) }
 
 func (m *Instance) deadline(r int) parley.Tick {

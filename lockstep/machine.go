@@ -10,7 +10,8 @@ const Frame parley.Kind = 1
 
 const roundTimer parley.Timer = 0
 
-// Of makes an ordinary protocol from a protocol in rounds. Its functions that read messages open the frames.
+// Of makes an ordinary protocol from a protocol in rounds. The functions of the result that read messages open the
+// frames.
 func Of(p Protocol, when Schedule) parley.Protocol {
 	out := p.Protocol
 	out.Timing = parley.Synchronous

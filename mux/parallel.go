@@ -1,35 +1,37 @@
-// Package mux runs many synchronous protocols side by side in one machine.
+// Package mux runs many synchronous protocols in parallel in one machine.
 //
-// [Rounds] and [OfSources] run several protocols, the parts, in the same rounds. The parts share one schedule. In
-// each round, one frame to each peer carries the messages of all parts. A [Pipeline] runs consecutive instances of
-// one protocol, the slots. Each slot begins on demand, that is, when a process requests it.
+// [Rounds] and [OfSources] run several protocols, which are called parts, in the same rounds. The parts share one
+// schedule. In each round, a process sends one frame to each peer, which carries the messages of all parts. A
+// [Pipeline] runs consecutive instances of one protocol, which are called slots. Each slot begins on demand, that is,
+// when a process requests it.
 //
-// The path of a message says to which part the message belongs. This package adds the part's number to the path of
-// each effect of the part, and removes it from the path of each arriving message. It does not encode messages
+// The path of a message says to which part the message belongs. When a part requests an effect, this package adds the
+// part's number to the path. When a message arrives, the package removes the number. It does not encode messages
 // again. So machines of this package can contain each other in any order.
 //
 // # Decisions
 //
-// A process rejoins a stream of slots that continues without it. It asks the others for their positions (slot
-// numbers), takes the m+1st greatest answer, and listens for the duration of a slot. After that it takes part, but
-// only in slots beyond its reserve. The reserve is a durable slot number: before its restart the process may have
-// sent in slots up to it.
+// A process can rejoin a stream of slots that has continued without it. The process asks the others for their
+// positions (slot numbers), takes the (m+1)th greatest answer, and listens for the duration of a slot. After that it
+// takes part, but only in slots beyond its reserve. The reserve is a durable slot number. Before its restart the
+// process may have sent messages in slots up to the reserve, but not in later slots.
 //
-// If all processes rejoin at once, their reserves differ, and in a slot between two reserves more than m processes
-// may be silent. So a process reports nothing until it has received from n-1-m others in every slot of three
-// consecutive windows. A window is the number of slots that may be in flight. Motive: slots have no agreed end at
-// which a process could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes join
-// in another way.) Cost: a round must have room for three delays instead of two. When all processes rejoin, there
-// are thousands of empty slots. Twice per window a process writes a new reserve to its disk, which delays the
-// frames of the slots in flight. If a disk takes longer than a round, its node is late and does not notice that.
+// If all processes rejoin at the same time, their reserves differ. In a slot between two reserves more than m
+// processes may be silent. So a process reports no decisions until it has received frames from n-1-m others in every
+// slot of three consecutive windows. A window is the maximum number of slots in flight. Motive: slots have no agreed
+// end at which a process could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes
+// join in another way.) Cost: a round must be longer than three message delays instead of two. When all processes
+// rejoin, they run thousands of empty slots. Twice per window a process writes a new reserve to its disk, which
+// delays the frames of the slots in flight. If a disk takes longer than a round, its node is late and does not detect
+// this.
 //
-// Before the first slot of a stream a process asks the others whether they are prepared. They answer when their
-// disks hold the first reserve. Motive: a node begins a stream when the first message of the stream arrives. Before
-// this decision, the first agreement failed if a disk took longer than a round. Cost: a node that proposes before
-// it knows of a slot waits longer. It waits a round trip; two rounds if a node is silent; or about ten rounds if
-// more than m nodes are silent. A node misses the first agreement if its disk takes a round longer than the disks
-// of n-m others. If a disk takes eight rounds longer than all others, the others do not wait for it. If a node
-// rejoins a stream in use, or has used up its reserve, its messages wait for its disk.
+// Before the first slot of a stream a process asks the others whether they are prepared. They answer when their disks
+// hold the first reserve. Motive: a node begins a stream when the first message of the stream arrives. Before this
+// decision, the first agreement failed if a disk took longer than a round. Cost: the first proposal in a stream waits
+// for a round trip, for two rounds if a node is silent, or for about ten rounds if more than m nodes are silent. A
+// node misses the first agreement if its disk takes a round longer than the disks of n-m others. If a disk takes
+// eight rounds longer than all other disks, the other nodes do not wait for it. If a node rejoins a stream in use, or
+// has used up its reserve, its messages wait for its own disk.
 package mux
 
 import (
@@ -43,14 +45,13 @@ import (
 	"parley/lockstep"
 )
 
-// Rounds runs the parts side by side, part i at path i. It lasts as long as the longest part; a shorter part
-// is over earlier.
+// Rounds runs the parts in parallel, part i at path i. It lasts as long as the longest part. A shorter part is over
+// earlier.
 //
-// A Request goes to every part that has the process among its Proposers: one
-// initial value for all of them. What parts deliver leaves with the part's number
-// in its path, see [Part]; an outer protocol that wants one result from them takes
-// it from there by lockstep.Delivered, and has its own properties. The properties of
-// the parts are not properties of the whole.
+// A Request goes to every part that has the process among its Proposers, so these parts get the same initial value.
+// The deliveries of a part leave with the part's number in their path (see [Part]). An outer protocol that computes
+// one result from them takes them by lockstep.Delivered, and has its own properties. The properties of the parts are
+// not properties of the whole.
 func Rounds(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, false)
 }
@@ -64,8 +65,7 @@ func OfSources(name string, parts []lockstep.Protocol) lockstep.Protocol {
 	return compose(name, parts, true)
 }
 
-// Part splits the path of a delivery of k parts into the number of the part and
-// the path inside it.
+// Part splits the path of a delivery into the number of the part (one of k parts) and the path inside the part.
 func Part(path parley.Path, k int) (part int, inside parley.Path) {
 	width := widthOf(k)
 	return int(path & (1<<width - 1)), path >> width

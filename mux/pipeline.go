@@ -7,29 +7,30 @@ import (
 	"parley/lockstep"
 )
 
-// Pipeline is one process in consecutive instances of one protocol in rounds: the slots, numbered
-// from 1. Each begins on demand, and many are in flight. A machine embeds a Pipeline and passes it
-// its events; the frames of slot k have k in their Value. Opening a slot opens all slots before it,
-// and so does its first frame of round 0 from any process. Slots deliver in their order.
+// Pipeline is one process in consecutive instances of one protocol in rounds. The instances are called slots, and are
+// numbered from 1. Each slot begins on demand, and many slots may be in flight. A machine embeds a Pipeline and
+// passes its events to the Pipeline. The frames of slot k have k in their Value. A slot is opened by a call of
+// OpenSlot, or by its first frame of round 0 from any process. Opening a slot also opens all earlier slots. Slots
+// deliver in the order of their numbers.
 //
-// Slot k may begin when the duration of a slot and one round more have passed since slot k-window began: by
-// then slot k-window is over at every correct process. So at most window slots are unfinished at a time,
-// whichever process opens them, and at most window begin in that time. The rule uses the time since the
-// beginning, as deadlines do, and not what this process has finished. All correct processes begin a slot
-// within one delay of each other, so by the clock they may also begin the next one within one delay. But a
-// process that gets fewer frames from a faulty process may finish slots long after the others. A frame that
-// arrives before its slot may begin is kept, at most window slots ahead; a frame further ahead comes from a
-// faulty process, and is refused.
+// Slot k may begin when the duration of a slot plus one round has passed since slot k-window began. By then slot
+// k-window is over at every correct process. So at most window slots are unfinished at the same time, whichever
+// process opens them, and at most window slots begin within that time. Like deadlines, the rule uses only the time
+// since a slot began, and not which slots this process has finished. All correct processes begin a slot within one
+// delay of each other, so by the clock they may also begin the slot one window later within one delay. But a process
+// that gets fewer frames from a faulty process may finish slots long after the others. If a frame arrives before its
+// slot may begin, the process keeps the frame, at most window slots ahead. A frame further ahead comes from a faulty
+// process, and is refused.
 //
-// Why processes stay together: assume that a slot's beginnings are at most one delay (plus twice the slack,
-// see lockstep) apart. If the first correct process begins slot k at some time, all others have its frame one
-// delay later. By then they may begin slot k too, because they began slot k-window at most one delay after
-// the first process.
+// Why processes stay together: assume that all correct processes began slot k-window within one delay of each other
+// (plus twice the slack, see lockstep). When the first of them begins slot k, all others receive its frame at most
+// one delay later. By then they may also begin slot k, because they began slot k-window at most one delay after the
+// first.
 //
-// A process that abstains in a slot takes part in later slots, but delivers no slot from that one on. A
-// process that restarts after a crash takes no part in any slot, because it cannot know which slots have
-// begun; see [Rejoining] for how it can find out. Protocols with signatures are refused, because a signature
-// from one instance would count in all.
+// A process that abstains in a slot takes part in later slots, but delivers neither this slot nor later slots. A
+// process that restarts after a crash takes no part in any slot, because it cannot know which slots have begun. A
+// process of a [Rejoining] can find out. A protocol with signatures is refused, because a signature from one slot
+// would be valid in all slots.
 type Pipeline struct {
 	p             lockstep.Protocol
 	when          lockstep.Schedule
@@ -79,10 +80,10 @@ func (a noRejoin) slotEnded(_ *parley.Step, k uint64, _ *slot) bool {
 	return *a.missed == 0 || k < *a.missed
 }
 
-// SlotHandler is the machine that embeds a pipeline. Neither function may call the pipeline.
+// SlotHandler is the machine that embeds a pipeline. Its two methods must not call the pipeline.
 type SlotHandler interface {
-	// ProposalFor returns what this process proposes in a slot. It is called when the slot begins,
-	// whoever opened it: the value is in the frame of round 0.
+	// ProposalFor returns what this process proposes in a slot. The pipeline calls it when the slot begins, whichever
+	// process opened the slot. The frame of round 0 contains the value.
 	ProposalFor(s *parley.Step, slot uint64) (m parley.Msg, ok bool)
 	// SlotDone receives the deliveries of this process's instance of a slot. The slots come in order, without
 	// gaps. The pipeline reuses delivered.
@@ -105,8 +106,9 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	return l
 }
 
-// Pause keeps all slots from beginning; frames for them are kept. Resume begins the slots that are requested.
-// All correct processes must resume within the time that the schedule allows for a frame that opens a slot.
+// Pause stops further slots from beginning. Frames for these slots are kept. Resume begins the slots that are
+// requested. All correct processes must resume within the time that the schedule allows for a frame that opens a
+// slot.
 func (l *Pipeline) Pause() { l.paused = true }
 
 // Resume ends a Pause.

@@ -8,57 +8,60 @@ import (
 	"parley/lockstep"
 )
 
-// RejoinConfig lets processes of a pipeline rejoin after a crash, or after they have lost touch with the
-// others. The machine must have two kinds of messages for that, and n >= 2m+2. With fewer processes, a faulty
+// RejoinConfig lets processes of a pipeline rejoin after a crash, or after they have lost touch with the others. The
+// machine must have two kinds of messages for this, and n must be at least 2m+2. With fewer processes, a faulty
 // process can keep a rejoining process out, or choose the time at which it begins.
 //
-// A process that rejoins counts as one of the m faulty processes. It must find a slot from which on it takes
-// part, and the time at which that slot may begin. The process
-//   - asks the others for their positions, until so much time has passed that all slots in which it may have
-//     sent are over everywhere, and n-1-m others have answered. The m+1st greatest answer is at most a slot
-//     that some correct process has begun. All correct processes have answered by then, so it is at least the
-//     slot that m+1 of them had begun;
-//   - listens for the duration of a slot, and sends nothing. If frames of round 0 of a slot arrive from m+1
-//     processes, a correct process has begun the slot, and the rejoining process records this time as the
-//     slot's beginning. Slots that began before it listened began too long ago to matter;
-//   - takes part in the slots after these. All earlier slots are over for it.
+// A process that rejoins counts as one of the m faulty processes. It must find a slot from which it can take part,
+// and the time at which that slot may begin. It does this in three steps:
+//   - It asks the others for their positions, until n-1-m others have answered and all slots in which it may have
+//     sent are over at all processes. Then it takes the (m+1)th greatest answer. Some correct process has begun this
+//     slot or a later slot. All correct processes have answered by then, so the answer is at least the slot that m+1
+//     of them had begun.
+//   - It listens for the duration of a slot, and sends nothing. When frames of round 0 of a slot have arrived from
+//     m+1 processes, a correct process has begun the slot. The rejoining process records this time as the beginning
+//     of the slot. Slots that began before it listened began too long ago to matter.
+//   - It takes part in all later slots. It treats the earlier slots as over.
 //
-// It never sends in a slot in which it may have sent before. For this it has a reserve, a durable slot
-// number. Before it sends in a slot beyond its reserve, it makes a greater reserve durable, half a window at
-// a time, and its next incarnation continues after that. If the others have not begun that many slots, they
-// begin the missing slots, and it waits. A process without durable state uses the slots that the others
-// report. While a reserve is made durable, messages wait for the disk, and a slow disk makes a process late.
-// So before a process begins the first slot that it knows of, it makes the others reserve, too: it asks for
-// their positions, and a question or an answer leaves only when the sender's disk has the reserve.
+// A process never sends in a slot in which an earlier incarnation may have sent. For this it has a reserve, a durable
+// slot number. Before it sends in a slot beyond its reserve, it makes a greater reserve durable, half a window at a
+// time. Its next incarnation continues after the reserve. If the others have not begun so many slots, they begin the
+// missing slots, and the rejoining process waits. A process without durable state uses the slots that the others
+// report. While a process makes a reserve durable, its messages wait for the disk, so a slow disk makes the process
+// late. For this reason, before a process begins the first slot that it knows of, it makes the others reserve slots:
+// it asks for their positions. A question or an answer leaves only when the sender's disk has the reserve.
 //
-// The time that it records is at most two delays and three times the slack after the first correct process
-// began the slot. (The three are the slack of the first process, of a process that receives its frame, and of
-// the rejoining process.) So its slots begin that much later, and rounds must have room for three delays and
-// five times the slack. Without rejoining, two delays and four times the slack are enough. The delays of
-// several rejoins do not accumulate as long as m+1 correct processes begin within one delay of each other: if
-// a process receives from m+1 processes that began a slot, it begins the slot at once, even before its own
-// window allows it, because one of them is correct and the window of that process has allowed it. After more
-// than n-2m-1 rejoins the delays could accumulate, if a faulty process opens all slots that windows allow,
-// without a pause. For slots that correct processes open, the delays do not accumulate. Correct processes
-// leave half a round more between a slot and the slot one window later. After that, all begin within one
-// delay, when they receive from the first.
+// The time that a rejoining process records is at most two delays plus three times the slack after the first correct
+// process began the slot. (The three are the slack of the first process, of a process that receives its frame, and of
+// the rejoining process.) So its slots may begin later by this time, and rounds must have room for three delays plus
+// five times the slack. Without rejoining, two delays plus four times the slack are enough. The delays of several
+// rejoins do not accumulate as long as m+1 correct processes begin slots within one delay of each other. When a
+// process has received frames from m+1 processes that began a slot, it begins the slot at once, even before its own
+// window allows this. One of the m+1 processes is correct, and the window of that process has allowed the slot. After
+// more than n-2m-1 rejoins the delays could accumulate, if a faulty process opens all slots that windows allow,
+// without a pause. For slots that correct processes open, the delays do not accumulate: correct processes leave half
+// a round more between a slot and the slot one window later. So all begin the later slot within one delay, when they
+// receive from the first.
 //
-// If all processes rejoin at once, no process is in slots that the others could join. Each process has a
-// floor, the slot up to which it may have sent, and the floors differ. In a slot above the floor of one
-// process and below the floor of another, more than m processes may be silent. So a process begins after the
-// last slot that it knows. It reports no slot until it has received from n-1-m others in every slot of three
-// consecutive windows. That is enough: let k be a slot that a process P reports, and assume that a correct
-// process Q has a floor of k or more. Q ran for at most one window of slots before it found out that it was
-// alone. By then another window of slots had begun, and half a window was reserved. Before that Q received
-// from n-1-m others, and with n > 3m at least m of these are correct. So m+1 correct processes have floors
-// above k minus three windows. They are silent in a slot there, in which P received from m correct others.
-// These would be 2m+2 correct processes in all, but there are only 2m+1 if n = 3m+1. If n is greater, both
-// numbers grow by the same amount. These empty slots run when there is a request and n-1-m others report that
-// they are ready. A ready process begins only slots that m+1 processes open, so faulty processes cannot drive
-// it ahead of the others. A correct process that is missing then counts as faulty.
+// If all processes rejoin at the same time, no process is in slots that the others could join. Each process has a
+// floor: the slot up to which it may have sent. The floors differ. In a slot above the floor of one process and
+// below the floor of another, more than m processes may be silent. So a process begins after the last slot that it
+// knows. It reports no slot until it has received from n-1-m others in every slot of three consecutive windows.
 //
-// A process has lost touch if m+1 others begin slots that are more than a window away. It has also lost touch
-// if it received from too few others in every slot of a window or, if Whole is set, in one slot.
+// Three windows are enough. Let k be a slot that a process P reports, and assume that a correct process Q has a
+// floor of k or more. Q ran for at most one window of slots before it detected that it was alone. By then another
+// window of slots had begun, and half a window was reserved. Before that Q received from n-1-m others, and with n >
+// 3m at least m of these are correct. So Q and m others are m+1 correct processes with floors above k minus three
+// windows. They are silent in some slot of the last three windows before k. In this slot P received from m correct
+// others. The m+1 silent processes, P, and these m others would be 2m+2 correct processes. But there are only 2m+1
+// if n = 3m+1. If n is greater, both numbers grow by the same amount.
+//
+// The slots of these three windows are empty. They run when there is a request and n-1-m others report that they
+// are ready. A ready process begins only slots that m+1 processes open, so faulty processes cannot drive it ahead
+// of the others. A correct process that is missing at this time counts as faulty.
+//
+// A process has lost touch if m+1 others begin slots that are more than a window away. It has also lost touch if it
+// received from too few others in every slot of a window. If Whole is set, one such slot is enough.
 type RejoinConfig struct {
 	M                            int         // how many processes may be faulty
 	PositionQuery, PositionReply parley.Kind // the messages: see HandlePosition
@@ -68,8 +71,7 @@ type RejoinConfig struct {
 
 // Isolation is implemented by Rounds that know whether their process was cut off from the others.
 type Isolation interface {
-	// Isolated reports whether the process was cut off. If so, perhaps no other process has the same
-	// decision.
+	// Isolated reports whether the process was cut off. If it was, perhaps no other process has the same decision.
 	Isolated() bool
 }
 
@@ -110,7 +112,7 @@ type Rejoining struct {
 	prepared      bool        // the question before the first slot is settled
 }
 
-// NewRejoining makes one process that can rejoin; one that [NewPipeline] makes cannot.
+// NewRejoining makes one process that can rejoin. A process that [NewPipeline] makes cannot rejoin.
 func NewRejoining(
 	p lockstep.Protocol, when lockstep.Schedule, window int, self parley.ID, above SlotHandler, c RejoinConfig,
 ) *Rejoining {
@@ -130,8 +132,8 @@ func NewRejoining(
 	return b
 }
 
-// Start must be called from the machine's Start. intact means that a process without an earlier record has
-// not taken part before, although it has run.
+// Start must be called from the machine's Start. The argument intact means that a process without an earlier record
+// has not taken part before, although it has run.
 func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	if !s.Restart {
 		b.saveReserve(s, 0)
@@ -142,7 +144,8 @@ func (b *Rejoining) Start(s *parley.Step, intact bool) {
 	b.beginRejoin(s)
 }
 
-// OpenSlot is [Pipeline.OpenSlot], but a slot that no other process has requested waits for half a round.
+// OpenSlot does the same as [Pipeline.OpenSlot], but if no other process has requested the slot, the slot waits for
+// half a round.
 func (b *Rejoining) OpenSlot(s *parley.Step, k uint64) { b.openSlot(s, k, true) }
 
 // Lose makes the process rejoin because its machine has lost touch.

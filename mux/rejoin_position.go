@@ -15,13 +15,12 @@ func (b *Rejoining) Timeout(s *parley.Step) {
 	b.Pipeline.Timeout(s)
 }
 
-// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if the sender has a
-// request, and Seq is the floor of the sender. A process that takes part then begins the missing slots up to
-// this floor, as fast as the window allows; a faulty process could cause the same by frames. If Value is 1,
-// the process also reserves slots before it answers. In a PositionReply, Value is the last slot that has
-// begun, or may have begun, at the sender, and Seq is the stage of the sender: 0 means that it takes no part
-// and knows no slot, 1 that it takes no part, 2 that it is ready to continue with others that are ready, and
-// 3 that it takes part.
+// HandlePosition handles the messages of rejoining. In a PositionQuery, Value is 1 if the sender has a request, and
+// Seq is the floor of the sender. A process that takes part then begins the missing slots up to this floor, as fast
+// as the window allows. (A faulty process could cause the same by frames.) If Value is 1, the process also reserves
+// slots before it answers. In a PositionReply, Value is the last slot that has begun, or may have begun, at the
+// sender. Seq is the stage of the sender: 0 means that it takes no part and knows no slot, 1 that it takes no part, 2
+// that it is ready to continue with others that are ready, and 3 that it takes part.
 func (b *Rejoining) HandlePosition(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Origin != 0 || len(q.Body) > 0:

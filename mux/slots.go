@@ -8,9 +8,9 @@ import (
 	"parley/lockstep"
 )
 
-// InSlots adapts a protocol made by [lockstep.Of] to the slots of a [Pipeline]: explanations of a frame
-// start with the number of its slot, and faulty processes lie in each slot separately, depending on
-// what they have received in that slot. Descriptions of a run with one instance are left out.
+// InSlots adapts a protocol made by [lockstep.Of] to the slots of a [Pipeline]. The explanation of a frame starts
+// with the number of its slot. Faulty processes lie in each slot separately, depending on what they have received in
+// this slot. The result has no functions that describe a run with one instance.
 func InSlots(p parley.Protocol) parley.Protocol {
 	f := framed{p}
 	p.Cost, p.Memory, p.Tree, p.Flags = nil, nil, nil, nil

@@ -87,8 +87,9 @@ func Proposals(each ...string) []explore.Root {
 	return out
 }
 
-// Liars returns each of the runs with each set of m of n processes lying in any way. Requests to liars make
-// no difference. So if runs differ only in requests to liars, Liars returns only one of them.
+// Liars returns the given runs with liars. Each run occurs once for each set of m of the n processes. The processes
+// of the set lie in any way. Requests to liars make no difference. So if runs differ only in requests to liars, Liars
+// returns only one of them.
 func Liars(n, m int, runs []explore.Root) []explore.Root {
 	var out []explore.Root
 	for set := range 1 << n {

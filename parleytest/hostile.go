@@ -27,8 +27,7 @@ func hostile(s suite) error {
 	return nil
 }
 
-// Fuzz lets the fuzzer choose the messages that machines of p receive, mixed with honest ones, timeouts and
-// requests.
+// Fuzz lets the fuzzer choose messages that machines of p receive, mixed with honest messages, timeouts and requests.
 func Fuzz(f *testing.F, p parley.Protocol, options ...Options) {
 	s := newSuite(p, options)
 	said := spoken(s, 1)

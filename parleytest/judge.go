@@ -14,8 +14,8 @@ func Panics(f func()) (did bool) {
 	return false
 }
 
-// Judge fails t with a fatal error if the run s breaks a promise that holds under the run's conditions. It
-// returns the names of the properties that do not hold, promised or not. what identifies the run in failures.
+// Judge fails t with a fatal error if the run s breaks a promise that holds under the run's conditions. It returns
+// the names of the properties that do not hold, promised or not. The argument what identifies the run in failures.
 func Judge(t testing.TB, p parley.Protocol, s *sim.Sim, what any) (broken []string) {
 	t.Helper()
 	for _, v := range parley.Judge(p, s.RunConditions(), &s.History) {

@@ -1,13 +1,13 @@
 // Package parleytest tests any protocol. It uses only the fields of [parley.Protocol], so a protocol needs no test
 // code of its own. The suite checks that
 //
-//   - the protocol keeps its promises in seeded runs with as many faults as it tolerates;
+//   - the protocol keeps its promises in random (seeded) runs with as many faults as it tolerates;
 //   - a property breaks if there are too few processes for the faults;
 //   - a run is repeatable, and its machines can be saved and loaded during the run;
 //   - processes survive a crash at any step;
 //   - faults of networks, clocks and processes break no promise that still holds under these faults;
 //   - no message of a liar makes a process panic;
-//   - the number of messages is the number that the protocol's theorem states.
+//   - the number of messages is as the protocol's field Cost states.
 //
 // The suite also works for protocols of other modules:
 //
@@ -35,15 +35,15 @@ type Options struct {
 	// Seeds is the number of seeded runs with faults; 0 means 300, or 60 with -short. Other checks use a
 	// fraction of it.
 	Seeds int
-	// Alphabet is the values that processes propose; nil means 0 and 1.
+	// Alphabet holds the values that processes propose. nil means 0 and 1.
 	Alphabet []string
-	// Inputs, if not nil, draws the requests of a run. By default each of the Proposers gets a value of the
-	// alphabet at time 0; without Proposers, the processes of a protocol that Serves broadcast a few
-	// messages each, all different. The cost of a broadcast is measured with the first request alone.
+	// Inputs, if not nil, draws the requests of a run. By default each of the Proposers gets a value of the alphabet
+	// at time 0. If there are no Proposers and the protocol Serves, each process broadcasts a few messages, all
+	// different. The cost of a broadcast is measured with the first request alone.
 	Inputs func(r *rand.Rand) []sim.Request
-	// Sim holds the options that all runs share: delays, Loss and Twice, FIFO, Graph and Detect where the
-	// protocol needs them, and Until for a protocol that does not end by itself; 0 means its Span. A run
-	// that uses up its Steps fails; 0 means 1<<18 + n*n*n. The suite fills in the rest.
+	// Sim holds the options that all runs share: delays, Loss and Twice, FIFO, and, if the protocol needs them, Graph
+	// and Detect. A protocol that does not end by itself also needs Until; 0 means its Span. A run that uses up its
+	// Steps fails; 0 means 1<<18 + n*n*n. The suite fills in the rest.
 	Sim sim.Options
 	// Recovers declares that a process that restarts from its log keeps all promises, like a process that
 	// never crashed. Otherwise a restarted process counts as faulty for the whole run.

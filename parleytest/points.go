@@ -5,11 +5,10 @@ import (
 	"parley/sim"
 )
 
-// CrashPoints makes the run of opt, and returns every crash that could have happened in it: each process may
-// crash in each of its steps, after each number of the step's effects. With 0 effects nothing of the step is
-// durable. For a process that crashes in the run, only steps after this crash have points. Two runs that are
-// equal up to some step have the same points up to it. To get the points of a second crash, run with the
-// first one in opt.Crashes.
+// CrashPoints makes the run of opt, and returns every crash that could have happened in it. Each process may crash in
+// each of its steps, after any number of the step's effects. With 0 effects nothing of the step is durable. For a
+// process that crashes in the run, only steps after this crash have points. Two runs that are equal up to some step
+// have the same points up to it. To get the points of a second crash, run with the first one in opt.Crashes.
 func CrashPoints(opt sim.Options) []sim.Crash {
 	var effects [parley.MaxProcesses][]int // by process and step
 	p := opt.Protocol

@@ -16,7 +16,7 @@ import (
 // and restarts of processes, and the wrong clocks. Workload and Random may leave some of the events to be
 // drawn from a seed. Times are ticks of virtual time.
 type Plan struct {
-	// Tick is the length of a tick, which converts times with a unit into ticks. 0 means a nanosecond.
+	// Tick is the length of a tick, for times that have a unit. 0 means a nanosecond.
 	Tick        time.Duration
 	Delay       sim.Delay
 	FIFO        bool
@@ -37,8 +37,8 @@ type Plan struct {
 	Random   Random
 }
 
-// Workload says how many broadcasts are drawn, their senders and receivers, and the time within which they
-// are requested.
+// Workload says how many broadcasts are drawn, which senders and receivers they have, and until when they are
+// requested.
 type Workload struct {
 	Broadcasts int         // the constant Few if a scenario omits it
 	From       parley.Set  // empty: all processes
@@ -46,8 +46,8 @@ type Workload struct {
 	Within     parley.Tick // 0: the constant Soon
 }
 
-// Random is the number of drawn faults of each kind. The processes, the links, and the times before Within are
-// drawn too.
+// Random is the number of drawn faults of each kind. The processes, the links, and the times before Within are also
+// drawn.
 type Random struct {
 	Crashes    int // in the middle of a step; the process does not restart
 	Restarts   int // crashes of processes that restart with their durable state

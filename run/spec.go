@@ -15,8 +15,8 @@
 //		fmt.Printf("%s: %s\n", v.Promise.Property, v.Outcome())
 //	}
 //
-// [Sweep] runs a Spec with many seeds. [Minimize] removes events and faults from a failing run. Only those remain
-// that are necessary to break the same promise.
+// [Sweep] runs a Spec with many seeds. [Minimize] removes all events and faults from a failing run that are not
+// necessary to break the same promise.
 package run
 
 import (
@@ -33,16 +33,20 @@ import (
 // Spec specifies a run. If only Protocol is set, the run has no faults.
 type Spec struct {
 	Protocol parley.Protocol
-	// Faulty holds the behavior of each faulty process, except those that crash by the Plan.
+	// Faulty holds the behavior of each faulty process, except processes that crash only because of the Plan.
 	Faulty map[parley.ID]faulty.Behavior
-	// Values are the initial values of the processes in Protocol.Proposers; a process without
-	// one proposes an empty value. A proposal in Plan.Requests replaces the value.
+	// Values are the initial values of the processes in Protocol.Proposers. A process without an initial value
+	// proposes an empty value. A proposal in Plan.Requests replaces the value.
 	Values map[parley.ID][]byte
 	// Seed determines delays, random choices, lies and everything that Plan leaves open.
 	Seed uint64
 	// Sign makes the signatures of a run from its seed. nil means sim.Ideal.
 	Sign func(seed uint64) sim.Signer
 	Plan Plan
+	// Processes, if not nil, is called before each run. It returns the function that makes the machines of this run in
+	// place of Protocol.New, and the function that is called when the run has ended. It is for machines outside
+	// this program, such as child processes.
+	Processes func() (hire func(parley.ID) parley.Machine, end func())
 	// Name returns the name of a process in verdicts. nil means process 0, process 1, ...
 	Name func(parley.ID) string
 }
@@ -141,12 +145,22 @@ func (s Spec) Simulate() (*Result, error) {
 	s = s.Draw()
 	opt := s.Options()
 	opt.Log = &trace.Log{Keep: true}
+	defer s.hire(&opt)()
 	done := sim.Run(opt)
 	done.History.Naming = s.Name
 	return &Result{
 		Spec: s, Log: opt.Log, Facts: done.Facts(), History: &done.History, GivenUp: done.Stats.OutOfSteps,
 		machine: done.Machine,
 	}, nil
+}
+
+// hire has Processes make the machines of a run. It returns the function to call when the run has ended.
+func (s Spec) hire(opt *sim.Options) (end func()) {
+	if s.Processes == nil {
+		return func() {}
+	}
+	opt.Protocol.New, end = s.Processes()
+	return end
 }
 
 // Judge checks every property of the protocol against the run.

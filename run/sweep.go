@@ -43,7 +43,9 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 			*memory = sim.Sim{}
 		}
 	}()
-	memory.Reset(s.Options())
+	opt := s.Options()
+	defer s.hire(&opt)()
+	memory.Reset(opt)
 	memory.Run()
 	t.History = &memory.History
 	t.History.Naming = s.Name
@@ -53,8 +55,8 @@ func (s Spec) Try(memory *sim.Sim) (t Trial) {
 	return t
 }
 
-// Breaks returns how the run broke a promise, or "" if it did not. property is the name of a property, Sound
-// or Rests.
+// Breaks returns how the run broke a promise, or "" if it did not. The argument property is the name of a property,
+// or Sound or Rests.
 func (t *Trial) Breaks(property string) string {
 	switch {
 	case property == Sound:
@@ -150,7 +152,9 @@ func (s Spec) tryAll(ctx context.Context, seeds []uint64, memories []*sim.Sim, o
 			own := s
 			for i := w; i < len(seeds) && ctx.Err() == nil; i += len(memories) {
 				own.Seed = seeds[i]
-				out[i] = new(own.Try(memory))
+				if t := own.Try(memory); t.Panicked == "" || ctx.Err() == nil { // the end of ctx may end Processes
+					out[i] = &t
+				}
 				if o.OnRun != nil {
 					o.OnRun()
 				}

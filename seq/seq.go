@@ -1,12 +1,12 @@
 // Package seq runs one synchronous protocol after another: first the rounds of protocol A, and then the rounds of
 // protocol B. The result of A is the input of B.
 //
-// Messages do not name their protocol, because the round determines it. B counts its rounds from 0, and the
-// messages of B contain this number in Seq. On a link, the frame around a message holds the number of the round in
-// the whole sequence. A process may also keep a copy of its own message (Step.Keep). This copy has no frame, so
-// hosts know its round only from its Seq. When B keeps a copy, this package changes Seq from B's round to the round
-// in the whole sequence. When a host later calls Explain or Size for this copy, the package changes Seq back to B's
-// round, and calls Explain or Size of B.
+// Messages do not name their protocol, because the round determines it. B counts its rounds from 0, and its messages
+// contain this number in the field Seq. On a link, the frame around a message contains the number of the round in the
+// whole sequence. A process may also keep a copy of its own message (Step.Keep). This copy has no frame, so hosts
+// know its round only from Seq. When B keeps a copy, this package changes Seq from B's round to the round in the
+// whole sequence. When a host later calls Explain or Size for this copy, the package changes Seq back to B's round,
+// and calls Explain or Size of B.
 package seq
 
 import (
@@ -18,9 +18,9 @@ import (
 	"parley/lockstep"
 )
 
-// Of runs a, then b. A process's decision in a, its Deliver of kind Decide, becomes its Request of kind
-// Propose to b. If it decides several times in a, b determines which decision counts. All other deliveries of
-// a, and the deliveries of b, go up. A Request from above goes to a. The caller sets the properties and
+// Of runs a, then b. When a process decides in a (a Deliver of kind Decide), its decision becomes its Request of kind
+// Propose to b. If it decides several times in a, b determines which decision counts. All other deliveries of a, and
+// all deliveries of b, go to the layer above. A Request from above goes to a. The caller sets the properties and
 // promises.
 func Of(name string, a, b lockstep.Protocol) lockstep.Protocol {
 	if a.N != b.N {

@@ -164,8 +164,8 @@ func below(source *rand.PCG, n uint64) uint64 {
 	return hi
 }
 
-// Joined returns the largest number of processes of a set that can reach each other with messages sent from
-// the time now on, both ways and only through processes of the set.
+// Joined returns the size of the largest part of a set of processes. The processes of a part can reach each other,
+// both ways and only through processes of the set, with messages sent from the time now on.
 func (o *Options) Joined(up parley.Set, now parley.Tick) int {
 	weather, own := o.Weather(), o.Protocol.Graph
 	return trace.Joined(up, func(from, to parley.ID) bool {

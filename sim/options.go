@@ -32,7 +32,7 @@ type Options struct {
 	// Heal is a tick. From then on links have no faults: no loss, no duplication, no rule. Messages that are
 	// then still in flight on a slow link arrive at most Delay.Most later. 0 means never.
 	Heal parley.Tick
-	// Suspicions are delivered to processes as by a detector beneath them.
+	// Suspicions are delivered to processes as by a detector in the layer below.
 	Suspicions []Suspicion
 	// Detect, if not 0, turns on a failure detector that is never wrong. Every process that is up gets a
 	// Suspicion of a crashed process Detect ticks after the crash, or later if messages of the crashed
@@ -51,13 +51,13 @@ type Options struct {
 	// Until is the time at which the run ends. With 0 the run continues while anything is due. Events that
 	// would be due at or after the greatest Tick never happen.
 	Until parley.Tick
-	// Steps is the largest number of clauses in a run. A run with more is stopped: see Stats.OutOfSteps. 0
+	// Steps is the largest number of clauses in a run. A run with more clauses is stopped: see Stats.OutOfSteps. 0
 	// means 1<<40.
 	Steps uint64
 
-	// Promised says what the protocol may assume about links and clocks. The zero value means
-	// Protocol.Relies. If Promised.Delay is 0, it means Options.Delay.Most; the delays in Options.Links do
-	// not matter for that. Anything worse appears in the conditions of the run.
+	// Promised says what the protocol may assume about links and clocks. The zero value means Protocol.Relies. If
+	// Promised.Delay is 0, it means Options.Delay.Most, even if Options.Links has other delays. Anything worse
+	// appears in the conditions of the run.
 	Promised parley.ModelAssumptions
 
 	Signer Signer     // nil: Ideal(Seed)
@@ -68,9 +68,9 @@ type Options struct {
 	// trace.Request, trace.Deliver, trace.Indicate or trace.Restart. The lists of the History then stay empty,
 	// so that a long run does not keep them in memory.
 	Observe func(op trace.Op, h parley.ExternalEvent)
-	// Between, if not nil, is called after each event. It may inspect the run and replace machines. An event
-	// is one clause of one process, with one exception: in a run with a fixed delay, no other faults of links,
-	// no Pauses, no Detect, and no Log, a message to all arrives at all processes in one event.
+	// Between, if not nil, is called after each event. It may inspect the run and replace machines. An event is one
+	// clause of one process. There is one exception: if a run has a fixed delay, no other faults of links, no Pauses,
+	// no Detect, and no Log, a message to all arrives at all processes in one event.
 	Between func(s *Sim)
 }
 
@@ -108,9 +108,8 @@ type Stats struct {
 	Restarts   uint64
 	LostDisks  uint64 // restarts without the durable state
 	Pauses     uint64
-	// Suspicions counts the suspicions of which processes were notified, or that they indicated.
-	// FalseSuspicions counts suspicions by a process outside the coalition about a correct process that was
-	// up.
+	// Suspicions counts the suspicions that processes were notified of, or that they indicated. FalseSuspicions
+	// counts suspicions by a process outside the coalition about a correct process that was up.
 	Suspicions, FalseSuspicions uint64
 	Refused                     map[string]uint64 // input that machines refused, by reason
 	// FromFaulty counts the messages of faulty processes that correct processes received. RefusedFaulty

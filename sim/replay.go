@@ -17,6 +17,8 @@ type Replay struct {
 	Signer   Signer
 	Clocks   []Clock // the clocks that do not show true time
 	Stepped  bool    // as in [trace.Facts]
+	// Naming returns the names of processes in variables; nil means numbers.
+	Naming func(parley.ID) string
 }
 
 // Run replays the events of a trace, and returns the number of steps of correct processes in them. The error
@@ -32,18 +34,19 @@ func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, 
 	p := r.replayer()
 	_, err := p.run(events, max(0, min(upTo, len(events))))
 	all := make([][]parley.Variable, len(p.procs))
-	for i := range p.procs {
-		q := &p.procs[i]
-		if q.machine == nil {
-			continue
-		}
-		now := q.clock.Shows(p.now)
-		if p.Stepped {
-			now = q.own
-		}
-		all[i] = parley.Show(q.machine, now)
+	for id := range p.procs {
+		all[id] = p.shows(parley.ID(id))
 	}
 	return all, err
+}
+
+// Watch replays the events of a trace, and calls seen after each step of a correct process with the event that began
+// the step and the variables of the process. They are nil if it crashed.
+func (r Replay) Watch(events []trace.Event, seen func(began trace.Event, v []parley.Variable)) error {
+	p := r.replayer()
+	p.after = func(e *trace.Event) { seen(*e, p.shows(e.At)) }
+	_, err := p.run(events, len(events))
+	return err
 }
 
 func (r Replay) replayer() *replayer {
@@ -82,12 +85,15 @@ func (p *replayer) run(events []trace.Event, upTo int) (steps int, err error) {
 		if made {
 			steps++
 		}
+		if p.after != nil {
+			p.after(e)
+		}
 	}
 	return steps, nil
 }
 
-// IsEffect reports whether an event is an effect of a step, or may stand among those: a link may lose a
-// message when it is sent.
+// IsEffect reports whether an event is an effect of a step, or may appear among effects. For example, a link may lose
+// a message when it is sent.
 func IsEffect(op trace.Op) bool {
 	switch op {
 	case trace.Send, trace.Keep, trace.Deliver, trace.Indicate, trace.Append, trace.Refuse, trace.Lose:
@@ -103,6 +109,20 @@ type replayer struct {
 	step  parley.Step
 	drew  bool // the present step has called Choose
 	now   parley.Tick
+	after func(*trace.Event) // if not nil, called after an event of a correct process
+}
+
+// shows returns the variables of a process, or nil if it is down, not started, or faulty.
+func (p *replayer) shows(id parley.ID) []parley.Variable {
+	q := &p.procs[id]
+	if q.machine == nil {
+		return nil
+	}
+	now := q.clock.Shows(p.now)
+	if p.Stepped {
+		now = q.own
+	}
+	return parley.ShowNamed(q.machine, now, p.Naming)
 }
 
 // replayedProcess holds the state of one process.

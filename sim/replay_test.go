@@ -86,6 +86,36 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Watch shows a process after each of its steps, and nothing of a process that is down. The last of them is what
+// Variables shows at the end.
+func TestWatchShowsEachStep(t *testing.T) {
+	for name, o := range replayed(1) {
+		o.Seed = 1
+		r, events := replay(o)
+		last, downs := make([][]parley.Variable, o.Protocol.N), 0
+		err := r.Watch(events, func(step trace.Event, shown []parley.Variable) {
+			if last[step.At] = shown; (shown == nil) != (step.Op == trace.Crash) {
+				t.Errorf("%s, event %d, %v: %v", name, step.ID, step.Op, shown)
+			}
+			if shown == nil {
+				downs++
+			}
+		})
+		end, endErr := r.Variables(events, len(events))
+		if err != nil || endErr != nil {
+			t.Fatalf("%s: %v, %v", name, err, endErr)
+		}
+		for id := range last {
+			if len(last[id]) != len(end[id]) {
+				t.Errorf("%s, process %d: got %v, want %v", name, id, last[id], end[id])
+			}
+		}
+		if downs != len(o.Crashes) {
+			t.Errorf("%s: %d crashes, want %d", name, downs, len(o.Crashes))
+		}
+	}
+}
+
 // Any change of an input or effect of a correct process, and any missing event, is found: there, or in a later
 // step that no longer follows.
 func TestReplayCatches(t *testing.T) {

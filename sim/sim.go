@@ -107,25 +107,30 @@ func Run(opt Options) *Sim {
 // Run starts every process and makes the requests due at time 0. It continues until nothing is due, the time
 // Until is reached, or all Steps are used up. In the last case History.Over is false. Call Run only once.
 func (s *Sim) Run() {
+	between := func() {
+		if s.opt.Between != nil && !s.Stats.OutOfSteps {
+			s.opt.Between(s)
+		}
+	}
 	for id := range s.procs {
 		if s.Stats.spent(s.opt.Steps) {
 			return
 		}
 		s.trace(trace.Event{Op: trace.Start, At: parley.ID(id)})
 		s.do(parley.ID(id), 0, func(m parley.Machine) { m.Start(&s.step) })
+		between()
 	}
 	for _, r := range s.opt.Requests {
 		if r.When == 0 {
 			s.request(r.At, r.Msg)
+			between()
 		}
 	}
 	for !s.Stats.OutOfSteps {
 		e, ok := s.due.pop()
 		if ok {
 			s.happen(e)
-			if s.opt.Between != nil && !s.Stats.OutOfSteps {
-				s.opt.Between(s)
-			}
+			between()
 			continue
 		}
 		t, ok := s.due.next()

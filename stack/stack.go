@@ -2,26 +2,26 @@
 // the tower of broadcasts of the lecture (docs/explanation/sources.md). The result is again a protocol with one
 // machine per process, so it may be a layer of another stack.
 //
-// A clause is the code of a layer that handles one event, such as a message. It requests effects, which go to
+// A clause is the code of a layer that handles one event, such as a message. A clause requests effects, which go to
 // different places.
 //
 // Sideways: Send and SendAll send to the same layer of the other processes.
 //
-// Down: a serving layer is a layer that broadcasts for the layers above it. Broadcast passes a message to the
-// nearest serving layer beneath, as a Request of kind Carried (a message that another layer broadcasts). The
-// serving layer delivers the message at all processes, also at its sender. There the layer that broadcast the
-// message gets it as Receive(from, m), even if other layers are in between. Request passes a message to the nearest
-// serving layer beneath, and uses that layer's own kinds of messages.
+// Down: a serving layer is a layer that broadcasts for the layers above it. Broadcast passes a message to the nearest
+// serving layer below, as a Request of kind Carried (a message that another layer broadcasts). The serving layer
+// delivers the message at all processes, also at its sender. At each process, the layer that broadcast the message
+// gets it as Receive(from, m), even if other layers are in between. Request also passes a message to the nearest
+// serving layer below, but the message has a kind that the serving layer defines.
 //
-// Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). If a
-// serving layer delivers a Carried message, the stack calls Receive(from, m) of the layer that broadcast the
-// message, even if other layers are in between. The argument "from" is then the process that broadcast the message.
-// Deliveries of the top layer leave the stack.
+// Up: Deliver passes a message of a local kind (such as Decide) to the next layer, as Receive(from, m). If a serving
+// layer delivers a Carried message, the stack calls Receive(from, m) of the layer that broadcast the message. The
+// argument "from" is then the process that broadcast the message. Deliveries of the top layer leave the stack.
 //
-// Up, too: Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then
-// the indication leaves the stack. When a layer receives an indication, it may deliver messages. The next layer
-// gets these deliveries first, and then the indication. Deliveries of later clauses come after the indication. For
-// example, layer 1 indicates the view v, and layer 2 handles it with Deliver(a) and Request(q):
+// Up, too: Indicate passes an indication to every layer above as Receive(self, m), one layer after another. Then the
+// indication leaves the stack. When a layer receives an indication, it may deliver messages in this clause. The next
+// layer gets these deliveries first, and then the indication. Messages that a layer delivers in later clauses come
+// after the indication. For example, layer 1 indicates the view v, and layer 2 handles it with Deliver(a) and
+// Request(q):
 //
 //	layer 1: Indicate(v)
 //	layer 2: Receive(v), which requests Deliver(a) and Request(q)
@@ -29,20 +29,20 @@
 //
 // So in this one clause a layer can deliver the messages that belong before a view, and broadcast messages that
 // belong to the view. Sometimes a layer needs an answer from another layer before the layers above may get the
-// indication. Then it sends the request first, and indicates when the answer has come.
+// indication. Then it first sends its request, and calls Indicate when it has the answer.
 //
-// Back to the same layer: timers and log records return to the layer that set or wrote them. If one layer calls
-// Compact, this replaces the records of all layers. So every layer that appends records must also hold their
-// contents in durable variables.
+// Back to the same layer: a timer that expires, and a log record that is read after a restart, go to the layer that
+// set or wrote it. If one layer calls Compact, this replaces the records of all layers. So every layer that appends
+// records must also hold their contents in durable variables.
 //
 // A layer finishes its clause before any of its effects happen. The effects happen in the order in which the layer
-// requested them. So the stack never calls a machine while a clause of this machine is running. If no layer beneath
-// serves, Broadcast and Request leave the stack at its bottom. The answer to such a Request goes to the lowest
-// layer.
+// requested them. So the stack never calls a machine while a clause of this machine is running. If no layer below is
+// a serving layer, Broadcast and Request leave the stack at its bottom. The answer to such a Request goes to the
+// lowest layer.
 //
-// A message on a link names its layer, and a faulty peer can name any layer. But it cannot forge a Carried message.
-// The field Hears of a layer's protocol says whether the layer receives messages from links, from the layer
-// beneath, or from both. A message that arrives in another way is refused and counted.
+// A message on a link names its layer, and a faulty peer can name any layer. But a peer cannot forge a Carried
+// message. The field Hears of a layer's protocol says whether the layer receives messages from links, from the layer
+// below, or from both. If a message arrives in another way, the stack refuses and counts it.
 package stack
 
 import (
@@ -53,10 +53,9 @@ import (
 	"parley"
 )
 
-// New returns the protocols as one protocol; the lowest comes first. Requests from above go to the top layer,
-// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It
-// is synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer
-// tolerates.
+// New returns the protocols as one protocol. The lowest layer comes first. Requests from above go to the top layer,
+// whose properties and promises are also those of the stack. The stack has the assumptions of all layers. It is
+// synchronous if one layer is. It tolerates only the faults, and only as many faults, as every layer tolerates.
 //
 // A protocol that broadcasts must say so in Hears. If it says HearsBeneath, link messages to it are refused.
 // A protocol that also sends says HearsBoth. It must itself check with Step.Carried whether a message was

@@ -130,8 +130,8 @@ func Read(from io.Reader) (Header, *Log, error) {
 // ErrEmpty is the error of a trace without a header.
 var ErrEmpty = errors.New("the trace is empty: the first line must be a header, as run --trace writes it")
 
-// ReadAll reads consecutive traces, as a recorder writes them. If the last one has no footer, because its
-// writer was killed, ReadAll takes its complete lines and sets Broken in its Log. name becomes the Name of the
+// ReadAll reads consecutive traces, as a recorder writes them. If the last trace has no footer, because its writer
+// was killed, ReadAll takes its complete lines and sets Broken in its Log. The argument name becomes the Name of the
 // traces.
 func ReadAll(name string, from io.Reader) ([]Trace, error) {
 	r := newReader(from)

@@ -38,9 +38,9 @@ func (l *Log) History(h Header) *parley.History {
 	return out
 }
 
-// RunConditions returns the conditions of a run of p with these facts, for [parley.Judge]: the faults in f,
-// the numbers of processes of hist that are faulty or were down for a time, and whether the faulty processes
-// disconnect the graph of p.
+// RunConditions returns the conditions of a run of p with these facts, for [parley.Judge]. They are the faults in f,
+// how many processes of hist are faulty or were down for a time, and whether the faulty processes disconnect the
+// graph of p.
 func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.RunConditions {
 	a := parley.RunConditions{
 		N: p.N, M: p.M, Faulty: hist.Faulty.Len(), Worst: f.Worst, Network: f.Network, Processes: f.Processes,
@@ -61,8 +61,8 @@ func (f Facts) RunConditions(p parley.Protocol, hist *parley.History) parley.Run
 	return a
 }
 
-// Joined returns the size of the largest part of a network: the largest number of processes in among that can
-// reach each other, both ways, over working links and only through processes in among.
+// Joined returns the size of the largest part of a network. The processes of a part are in among, and can reach each
+// other, both ways, over working links and only through processes in among.
 func Joined(among parley.Set, works func(from, to parley.ID) bool) (most int) {
 	reached := func(from parley.ID, works func(a, b parley.ID) bool) parley.Set {
 		out := parley.SetOf(from)

@@ -42,7 +42,7 @@ type MergedTrace struct {
 	// numbered traces show.
 	Lost               uint64
 	Reordered, Doubled bool
-	// Unsent are the numbers in the log of receipts without a send, although the sender does not lie and its
+	// Unsent are the numbers, in the log, of the receipts that have no send, although the sender does not lie and its
 	// trace is complete.
 	Unsent []uint64
 }

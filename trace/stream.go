@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Stream writes a trace while it happens. Add does not wait; a goroutine writes the events soon after. If the
-// buffer has no room for an event, the event is dropped and counted. The trace has a gap line in place of
-// dropped events, and their total in the footer, so a reader knows that the trace is incomplete.
+// Stream writes a trace while the run happens. Add does not wait. A goroutine writes the events soon afterwards. If
+// the buffer has no room for an event, the stream drops and counts the event. The trace has a gap line in place of
+// dropped events, and their total number in the footer. So a reader knows that the trace is incomplete.
 type Stream struct {
 	w io.Writer
 	o StreamOptions
@@ -92,8 +92,8 @@ func headOf(h Header) (line []byte, sum string, err error) {
 // eventBytes is the approximate size of an event in memory, without its body.
 const eventBytes = 112
 
-// Add queues the next event; the event gets its number when it is written. Add does not wait, unless AtOnce is
-// set. The event's body must not change afterwards. Add may be called concurrently.
+// Add queues the next event. The event gets its number when it is written. Add does not wait, unless AtOnce is set.
+// The event's body must not change afterwards. Add may be called concurrently.
 func (s *Stream) Add(e Event) {
 	s.mu.Lock()
 	size := eventBytes + len(e.Msg.Body)

@@ -1,18 +1,19 @@
 // Package trace defines the event log of a run. All hosts write it, and all viewers read it.
 //
 // A trace file is JSON Lines: a header, one line for each event, and a footer. The header names the program and the
-// arguments of the run. The footer has the number of events, a running hash of the events, and a hash of the
-// header. The running hash does not depend on how the events are encoded. So two runs have equal events exactly if
+// arguments of the run. The footer has the number of events, a running hash of the events, and a hash of the header.
+// The running hash depends only on the events, not on their encoding. So two runs have equal events if and only if
 // their running hashes are equal.
 //
 // # Decisions
 //
-// One hash covers the events of a trace, and another hash covers the header. Motive: two runs can be compared by
-// the hash of their events, whatever program made them and however it encoded them. Cost: two hashes in a file's
-// last line.
+// One hash covers the events of a trace, and another hash covers the header. Motive: you can compare two runs by the
+// hash of their events, whatever program made them and however it encoded them. Cost: the last line of a file
+// contains two hashes.
 //
-// Requests, deliveries and restarts share one numbering. Motive: the causal order of a run depends on which event
-// came first at a process, and two events may have the same time. Cost: hosts must keep one more counter.
+// At each process, one counter numbers requests, deliveries and restarts. Motive: the causal order of a run depends
+// on which event came first at a process, and two events may have the same time. Cost: hosts must keep one more
+// counter.
 package trace
 
 import (
@@ -69,7 +70,7 @@ type Event struct {
 	Cut uint32
 }
 
-// OfEffect returns the event of an effect that was carried out, without the time. traced reports whether
+// OfEffect returns the event of an effect that was carried out, without the time. The result traced reports whether
 // traces record such effects.
 func OfEffect(e *parley.Effect) (event Event, traced bool) {
 	event = Event{At: e.From, Peer: e.To, Path: e.Path, Msg: e.Msg}
@@ -108,8 +109,8 @@ type Header struct {
 type Node struct {
 	Cluster string   `json:"cluster,omitempty"`
 	Members []string `json:"members,omitempty"` // names of all nodes, by process
-	// Machine is the name of the machine, such as group/news, and Channel is its number. They are the same at
-	// all nodes, and so is Round, the length of a round.
+	// Machine is the name of the machine, such as group/news, and Channel is its number. Round is the length of a
+	// round. All three are the same at all nodes.
 	Machine string `json:"machine,omitempty"`
 	Channel uint32 `json:"channel,omitempty"`
 	Round   int64  `json:"round,omitempty"` // in ns
@@ -117,21 +118,21 @@ type Node struct {
 	Level string `json:"level,omitempty"`
 	// Self is the process, or Merged in a trace that was merged from all nodes.
 	Self int `json:"self"`
-	// Life is the incarnation of the node; its number increases with each restart. Began is the time at which
-	// the clock of the trace was 0, in ns of Unix time by the node's own clock.
+	// Life is the number of the node's incarnation, which increases with each restart. Began is the time at which the
+	// clock of the trace was 0, in ns of Unix time by the node's own clock.
 	Life  uint64 `json:"life,omitempty"`
 	Began int64  `json:"began,omitempty"`
 	// Lies is the behavior of the node, if it is configured to lie.
 	Lies string `json:"lies,omitempty"`
 	// Recorded reports that a recorder kept only the last events.
 	Recorded bool `json:"recorded,omitempty"`
-	// Numbered reports that the Cause of a receipt is the number of its send (see [Sending]), and that a Lose
-	// with At the node itself means that its last send did not reach Peer.
+	// Numbered reports that the Cause of a receipt is the number of its send (see [Sending]). Then a Lose with At the
+	// node itself means that the node's last send did not reach Peer.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// Sending returns the number of a send in a receiver's numbered trace: the nth Send, from 1, of an incarnation
-// of its sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
+// Sending returns the number by which a receiver's numbered trace identifies a send: the nth Send, from 1, of an
+// incarnation of a sender. There are fewer than 2^40 sends in an incarnation, and fewer than 2^24 incarnations.
 func Sending(life, nth uint64) uint64 { return life<<40 | nth }
 
 // Merged is the value of Node.Self in a trace that was merged from the traces of all nodes.
@@ -151,6 +152,9 @@ type Facts struct {
 	Explored bool `json:"explored,omitempty"`
 	Stepped  bool `json:"stepped,omitempty"`
 	Bare     bool `json:"bare,omitempty"`
+	// Unrepeatable reports that the same arguments and seed can make another run: a process was a program that did not
+	// say when its answers were complete.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 }
 
 // Log collects events, in order. The zero value keeps only their hash and number. A Log must not be used

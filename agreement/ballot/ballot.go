@@ -1,30 +1,30 @@
 // Package ballot implements consensus by numbered ballots and majorities, known as the synod protocol (Paxos). The
-// processes make one decision, although they may crash, restart, and wrongly suspect each other of a crash.
+// processes make one decision, even if they crash, restart, or wrongly suspect each other of a crash.
 //
-// The problem: each of n processes may propose a value. All processes that decide must decide on the same value,
-// and this value must have been proposed. This includes processes that crash after their decision (uniform
-// agreement). Agreement must hold even if messages are lost, doubled, late or reordered.
+// The problem: each of n processes may propose a value. All processes that decide must decide on the same value, and
+// this value must have been proposed. This includes processes that crash after their decision (uniform agreement).
+// Agreement must hold even if messages are lost, duplicated, late or reordered.
 //
 // The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart with their durable state. A
-// process that lost its disk must not rejoin. Safety never depends on time; only termination does. The processes
-// decide once a majority is up and connected, and no other ballot interferes for the duration of one ballot.
-// Nothing is promised if processes lie.
+// process that lost its disk must not rejoin. Safety never depends on time, but termination does: the processes
+// decide when a majority is up and connected, and only one ballot is active for long enough to finish. Nothing is
+// promised if processes lie.
 //
-// A process that wants a decision starts a ballot, and so becomes the owner of the ballot. The number of the ballot
+// A process that wants a decision starts a ballot. This process is the owner of the ballot. The number of the ballot
 // is higher than all numbers that the process knows. The owner asks all processes for a promise to take part in no
 // lower ballot. A promise reports the value that its sender accepted last, and the ballot in which it accepted this
 // value. When the owner has the promises of a majority, it proposes one of the reported values: the value with the
-// highest ballot. If no promise reports a value, the owner proposes a value of its choice. A value that a majority
-// accepts in one ballot is decided.
+// highest ballot. If no promise reports a value, the owner proposes a value of its choice. If a majority accepts a
+// value in one ballot, the value is decided.
 //
 // Why it works: any two majorities share a process. Suppose that a majority has accepted a value in some ballot.
 // Then the owner of the next higher ballot receives at least one report of this value, and proposes the same value.
 // By induction, the owners of all higher ballots do so, too.
 //
 // An [Instance] makes one decision for another machine that contains it. Each process adds a report to its first
-// promise, and this report then stays the same. If no value has been accepted, the owner computes its proposal from
-// the reports. [New] makes plain consensus from an Instance: reports are empty, and each owner proposes its own
-// value.
+// promise, and repeats the same report in later promises. If no value has been accepted, the owner computes its
+// proposal from the reports. [New] makes plain consensus from an Instance: reports are empty, and each owner proposes
+// its own value.
 //
 // Source: Lamport, The Part-Time Parliament (1998), section 2.
 package ballot
@@ -42,12 +42,12 @@ import (
 const (
 	// Prepare asks for a promise. Seq: the ballot.
 	Prepare parley.Kind = iota + 1
-	// Promise answers Prepare. Seq: the ballot. Value: the highest ballot accepted so far,
-	// 0 if none. Body: the value accepted in it and the report, see record.go.
+	// Promise answers Prepare. Seq: the ballot. Value: the highest ballot in which the sender accepted a value, or 0.
+	// Body: this value and the report (see record.go).
 	Promise
-	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the
-	// ballot that was promised instead. With Seq 0 a strict process answers Accept of
-	// a ballot whose Prepare it has not received: it asks for that Prepare.
+	// Refuse answers Prepare and Accept of a ballot that comes too late. Seq: the ballot that was promised instead.
+	// If a strict process receives Accept of a ballot whose Prepare it has not received, it answers with Seq 0. So it
+	// asks for the Prepare.
 	Refuse
 	// Accept proposes. Seq: the ballot. Body: the value.
 	Accept
@@ -71,18 +71,17 @@ const (
 
 // Owner is the machine around an instance.
 type Owner interface {
-	// Report returns this process's report for the choice. It is called
-	// once, at the first promise, and again after a restart or [Instance.Refresh]: then
-	// it must report at least as much as before.
+	// Report returns this process's report for the choice. It is called once, at the first promise, and again after a
+	// restart or [Instance.Refresh]. When it is called again, it must report at least as much as before.
 	Report() []byte
 	// Choose returns the value for the reports of a majority, in the order of IDs.
 	Choose(reports []Report) []byte
 	// Enough reports whether the reports of a majority, in the order of IDs, are enough. When
 	// that may have changed, the owner calls Reconsider.
 	Enough(reports []Report) bool
-	// Decided receives the decision, once per incarnation of a process, and its sender. If
-	// the sender is the process itself, its own ballot decided, and the decision was sent to all.
-	// The call is the last action of an instance in a clause: the owner may replace the instance.
+	// Decided receives the decision and its sender, once per incarnation of a process. If the sender is the process
+	// itself, its own ballot decided, and the decision was sent to all. The call is the last action of an instance in
+	// a clause, so the owner may replace the instance.
 	Decided(s *parley.Step, from parley.ID, value []byte)
 }
 
@@ -177,8 +176,8 @@ func (i *Instance) Took(value []byte) bool { return i.accepted > 0 && bytes.Equa
 // Promised reports whether this process has promised anything.
 func (i *Instance) Promised() bool { return i.promised > 0 }
 
-// Refresh is for an owner with a larger report: the next promise calls Report again,
-// which must report at least as much as before.
+// Refresh is for an owner with a larger report. The next promise calls Report again, and the new report must contain
+// at least as much as the last one.
 func (i *Instance) Refresh() { i.fixed, i.report = false, nil }
 
 // Started reports whether this process has a ballot in flight.
@@ -347,8 +346,8 @@ func (i *Instance) Inform(s *parley.Step, who parley.Set) {
 	s.SendTo(who, parley.Msg{Kind: Decision, Body: i.decision})
 }
 
-// Repeat sends one member again the message that this process's ballot in flight waits on:
-// it may have arrived before that member could take part.
+// Repeat sends a member again the message to which this process's ballot in flight waits for an answer. The first
+// copy may have arrived before the member could take part.
 func (i *Instance) Repeat(s *parley.Step, to parley.ID) {
 	switch {
 	case i.decided || to == i.self:

@@ -14,9 +14,9 @@ import (
 // Config configures one plain consensus.
 type Config struct {
 	N, M int // processes, and crashes to tolerate
-	// Wait and Stagger say when to try again: the process of rank r waits
-	// Wait + r*Stagger, then twice as long, and so on. The defaults are 5000 and 2000
-	// ticks: a ballot without rivals takes five message delays.
+	// Wait and Stagger say when a process starts another ballot: the process of rank r first waits Wait + r*Stagger
+	// ticks, then twice as long, and so on. The defaults are 5000 and 2000 ticks. A ballot without rivals takes five
+	// message delays.
 	Wait, Stagger parley.Tick
 }
 
@@ -70,7 +70,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long the first process waits before it "+
 		"starts another ballot, in `ticks`")
 	fs.Int64Var((*int64)(&c.Stagger), "stagger", int64(c.Stagger), "how much longer each process waits "+
-		"than the process before it, in `ticks`")
+		"than the previous process, in `ticks`")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {
 			c.M = max(0, (c.N-1)/2)
@@ -221,8 +221,8 @@ func Bound(n, m int) error {
 	return fmt.Errorf("if %d of %d processes crash, no majority is left: n >= 2m+1 is necessary", m, n)
 }
 
-// Cost counts the one ballot of a run without faults: PREPARE, PROMISE, ACCEPT,
-// ACCEPTED and DECIDE, each to or from n-1 others.
+// Cost counts a run without faults, which has one ballot: PREPARE, PROMISE, ACCEPT, ACCEPTED and DECIDE, each to or
+// from n-1 others.
 func Cost(n, _ int) parley.Cost {
 	const phases = 5
 	return parley.Cost{Rounds: phases, PerRound: slices.Repeat([]parley.Traffic{{Messages: uint64(n - 1)}}, phases)}

@@ -27,9 +27,9 @@ func readPromise(b []byte) (value, report []byte, ok bool) {
 	return value, r.Rest, true
 }
 
-// Value returns the value that a message brings to its receiver, if any: one that is
-// proposed, decided or, in a promise, accepted. An owner that cannot handle every
-// value checks it before the instance receives the message.
+// Value returns the value that a message contains, if there is one: a value that is proposed, decided or, in a
+// promise, accepted. If an owner cannot handle every value, it checks the value before the instance receives the
+// message.
 func Value(m parley.Msg) (value []byte, brings bool) {
 	switch {
 	case m.Kind == Accept || m.Kind == Decision:
@@ -55,8 +55,8 @@ func decisionRecord(value []byte) []byte {
 	return append([]byte{byte(Decision)}, value...)
 }
 
-// Replay reads a record that the instance appended before a crash, in the order of
-// the log, and reports whether it was one. It does not notify the owner.
+// Replay reads a record that the instance appended before a crash. Call it in the order of the log. It reports
+// whether the record belongs to the instance. It does not notify the owner.
 func (i *Instance) Replay(rec []byte) bool {
 	if len(rec) == 0 {
 		return false

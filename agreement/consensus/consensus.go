@@ -1,16 +1,17 @@
-// Package consensus implements consensus by interactive consistency, which is agreement on the vector of all
-// initial values. It also implements Byzantine agreement by this consensus.
+// Package consensus implements consensus by interactive consistency, which is agreement on the vector of all initial
+// values. [Agreement] implements Byzantine agreement by this consensus.
 //
 // The problem: every process has an initial value, and all correct processes must decide on the same value.
 // If all correct processes have the initial value v, they must decide on v.
 //
 // The bound: n > 2m, and the bound of the agreement on which interactive consistency is built. For oral (unsigned)
 // messages that bound is n > 3m, which implies n > 2m. Signed messages have no such bound: processes agree on the
-// vector for any m. But if n <= 2m, at least half of its entries may be from faulty processes.
+// vector for any m. But if n <= 2m, at least half of the vector's entries may be from faulty processes.
 //
-// The processes agree on the vector of all initial values. Then each process computes its decision from the vector
-// by a common rule. The rule is the value in more than half of the entries or, if no value has so many, the
-// default. [Median], [Minimum], [Maximum] or a rule of the caller may replace this rule.
+// The processes agree on the vector of all initial values. Then each process computes its decision from the vector by
+// a common rule. By this rule, a process decides on the value that more than half of the entries have. If no value
+// has so many entries, it decides on the default value. [Median], [Minimum], [Maximum] or a rule of the caller may
+// replace this rule.
 //
 // Why it works: the vectors of correct processes are equal, so a function of the vector has the same result at all
 // of them. If all correct processes start with v, at least n-m entries are v in every vector. If n > 2m, these are
@@ -36,7 +37,7 @@ type Config struct {
 	problem.Instance
 	// Over is the agreement on each entry of the vector; nil means eig.
 	Over interactive.Agreement
-	// Rule makes the decision; without a function it means [Majority].
+	// Rule makes the decision. A Rule without a function means [Majority].
 	Rule Rule
 }
 

@@ -16,8 +16,8 @@ import (
 // only, or processes with equal vectors decide differently.
 type Rule struct {
 	Name string
-	// Of returns the decision on a vector with one entry per process; otherwise is
-	// the default. It may return one of its arguments and must not change them.
+	// Of returns the decision on a vector with one entry per process. The argument otherwise is the default. Of may
+	// return one of its arguments, and must not change them.
 	Of func(vector [][]byte, otherwise []byte) []byte
 
 	numeric   bool // entries are numbers; any other entry counts as the default
@@ -28,14 +28,13 @@ type Rule struct {
 
 // The rules of this package.
 //
-// Majority takes the value of more than half of the entries, otherwise the default.
+// Majority takes the value that more than half of the entries have, or the default if there is no such value.
 //
-// The others are for readings of one quantity: decimal integers of 64 bits.
-// Entries are compared as numbers, and two spellings of one number as bytes, so that
-// the decision is an entry as it was written, or the default. An entry that is not a number
-// counts as the default; if the default is not a number either, it counts as 0. Median takes
-// the middle entry, the lower one of two. Minimum and Maximum take the least and the greatest,
-// which one faulty process can choose.
+// The other rules are for readings of one quantity: decimal integers of 64 bits. Entries are compared as numbers, and
+// different spellings of the same number as bytes. So the decision is an entry as it was written, or the default. An
+// entry that is not a number counts as the default. If the default is not a number, it counts as 0. Median takes the
+// middle entry. If there are two middle entries, it takes the lower one. Minimum and Maximum take the least and the
+// greatest entry, which one faulty process can choose.
 var (
 	Majority = Rule{
 		Name: "majority", Of: majority, unanimous: true,
@@ -193,6 +192,7 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			switch p.Property {
 			case problem.Agreement:
 				p.Because = "equal vectors give equal decisions; " + p.Because
+				p.Proof = ""
 			case problem.Validity:
 				out = append(out, r.promise(a, p, problem.Validity, r.unanimous))
 				if r.numeric {
@@ -202,8 +202,14 @@ func (r Rule) promises(of func(parley.RunConditions) []parley.Promise) func(parl
 			}
 			out = append(out, p)
 		}
-		return out
+		return parley.Proved(out, proofs)
 	}
+}
+
+// proofs sketches why the decision has the property.
+var proofs = map[string]string{
+	problem.Agreement: "Interactive consistency gives all correct processes the same vector of values. The decision is " +
+		"a function of the vector only, so all correct processes decide the same.",
 }
 
 // promise says whether a property of the rule holds, given that the entries of

@@ -1,46 +1,48 @@
 // Package eig implements Exponential Information Gathering (EIG): Byzantine agreement on the value of one source
 // with oral messages, in two stages.
 //
-// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source (the
-// General), has a value for all others (its lieutenants). All correct lieutenants must decide on the same value. If
-// the source is correct, they must decide on its value. Messages are oral, that is, unsigned: the receiver of a
-// message knows its sender, but a sender may lie about what it received from another process.
+// The problem: there are n processes, and at most m of them are faulty. Faulty processes may do anything. One
+// process, the source (the General), has a value for all others (its lieutenants). All correct lieutenants must
+// decide on the same value. If the source is correct, they must decide on its value. Messages are oral, that is,
+// unsigned: the receiver of a message knows its sender, but a sender may lie about what it received from another
+// process.
 //
 // The bound: n > 3m, m+1 rounds.
 //
 // First stage, the gathering. In round 0 the source sends its value. In round r every lieutenant relays all values
-// that it received in round r-1 to all lieutenants, itself included. A path names the processes that a value has
-// passed through, and each relay appends its own name to the path. For example, the path 1.3.2 means "P2 says that
-// P3 said that P1 said". A process does not relay a value whose path already contains the process, and no process
-// sends to the source. A missing value counts as the default value.
+// that it received in round r-1 to all lieutenants, itself included. Each value has a path, which names the processes
+// that the value has passed through. Each relay appends its own name to the path. For example, the path 1.3.2 means
+// "P2 says that P3 said that P1 said". A process does not relay a value whose path already contains its own name. No
+// process sends to the source. A missing value counts as the default value.
 //
 // Second stage, the decision. Each lieutenant arranges the received values in a tree: one level (rank) for each
-// round, and one node for each path. The parent of a node is the path without its last name. From the leaves
-// upward, every node takes the value of more than half of its children, or the default if no value has so many. The
-// value of the root is the decision.
+// round, and one node for each path. To find the parent of a node, remove the last name of the path. The values of
+// the tree are computed from the leaves upward. If more than half of the children of a node have the same value, the
+// node takes this value. Otherwise it takes the default value. The value of the root is the decision.
 //
-// Why it works: consider a node whose path ends in a correct process. That process sent the same value to all, so
-// all correct processes hold the same value at this node. With n > 3m, more than half of the node's children also
-// have paths that end in correct processes, so this value wins the majority. Now consider the path from the root to
-// a leaf. It names m+1 processes, so at least one of them is correct, and all correct processes agree at its node.
-// Because every such path has a node on which they agree, they compute the same value for the root.
+// Why it works: consider a node whose path ends in a correct process. That process sent the same value to all, so all
+// correct processes hold the same value at this node. With n > 3m, more than half of the node's children also have
+// paths that end in correct processes, so this value wins the majority. Now consider any path from the root to a
+// leaf. It names m+1 processes, so at least one of them is correct. All correct processes have the same value at the
+// node of this process. Because every path from the root to a leaf has such a node, all correct processes compute the
+// same value for the root.
 //
 // [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the
-// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing,
-// and decides on its own value. That is not safe if the source is late without knowing it: then the source counts
-// as one of the m faulty processes, and the lieutenants may decide on another value than the source's value. Use
-// Observed if the source continues to work with the decision.
+// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing, and
+// decides on its own value. This is not safe if the source is late without knowing it. Then the source counts as one
+// of the m faulty processes, and the lieutenants may decide on a value other than the source's value. Use Observed if
+// the source continues to work with the decision.
 //
-// Source: the article on the Byzantine generals, its first and second stage. The bound is the lecture's, from
-// Lamport, Shostak and Pease (1982).
+// Source: the article on the Byzantine generals, its first and second stage. The bound is from the lecture, which
+// follows Lamport, Shostak and Pease (1982).
 //
 // # Decisions
 //
-// EIG keeps its tree as the columns that it received. Rank r has one column for each relay: the bytes of the
-// relay's message. All receivers of a message share its bytes. The last rank is resolved directly from the columns,
-// for eight parents at a time. Motive: nothing is copied into a tree, and the message of a correct process is
-// stored once for all its receivers. Cost: to find one node, the code must compute its place from its path. Values
-// of more than one bit take a slower way.
+// EIG stores its tree as the messages that it received. Each message is a column of the tree: the values that one
+// relay sent in one round. Receivers of a message that run in the same program share its bytes. The values of the
+// last rank are resolved directly from the columns, for eight parents at a time. Motive: nothing is copied into a
+// tree, and the message of a correct process is stored once for all its receivers. Cost: to find a node, the code
+// must compute the node's place from its path. Values of more than one bit are resolved by slower code.
 //
 // A value that a message lacks is stored as the default value. A message has a place for every path, and no mark
 // for a missing value. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show
@@ -77,9 +79,9 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 // Rounds returns the protocol at the level of rounds.
 func Rounds(c Config) lockstep.Protocol { return rounds(c, false) }
 
-// Observed returns the protocol with a source that decides as its lieutenants do. It needs only
-// what they relay, so every level goes to one process more. With m = 0 nothing
-// is relayed, and no process is late.
+// Observed returns the protocol with a source that decides as its lieutenants do. The source needs the values that
+// they relay, so lieutenants send every level to one more process. With m = 0 nothing is relayed, and no process is
+// late.
 func Observed(c Config) lockstep.Protocol {
 	p := rounds(c, c.Last() > 0)
 	p.Title += ", observed by the source"
@@ -100,8 +102,8 @@ func rounds(c Config, observed bool) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
-				return problem.Promises(a, c.Bounded(problem.OralBound),
-					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)")
+				return parley.Proved(problem.Promises(a, c.Bounded(problem.OralBound),
+					"with n > 3m, m+1 rounds of gathering suffice (lecture; Lamport, Shostak, Pease 1982)"), proofs)
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(func(n, last int) parley.Cost { return cost(n, last, observed) }),
@@ -242,9 +244,9 @@ func (p *process) State(v *parley.Vars) {
 	p.tree.state(v)
 }
 
-// Cost is the article's count, own copies included: n-1 messages in round 0;
-// in round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1
-// lieutenants. A message is one value, of one bit, with its path.
+// Cost counts messages as the article does, including a process's copies to itself. In round 0 there are n-1
+// messages. In round r each of the n-1 lieutenants sends (n-2)...(n-r) paths to n-1 lieutenants. A message is one
+// value, of one bit, with its path.
 func Cost(n, m int) parley.Cost { return cost(n, m, false) }
 
 func cost(n, m int, observed bool) parley.Cost {

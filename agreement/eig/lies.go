@@ -7,14 +7,13 @@ import (
 	"parley"
 )
 
-// Say is an adversary, message by message as the article counts them: it
-// returns what the last process of the path, which is faulty, sends to one
-// receiver. held is the value that it would send honestly; a nil result means
-// that nothing is sent.
+// Say is an adversary. For each message, as the article counts messages, it returns what the last process of the path
+// sends to one receiver. This process is faulty. The argument held is the value that it would send honestly. A nil
+// result means that nothing is sent.
 type Say func(path []parley.ID, to parley.ID, held []byte) []byte
 
-// Items iterates over the messages of the article in one message of this
-// package: each is a path, the sender last, and a value.
+// Items iterates over the messages of the article that one message of this package contains. Each of them is a path,
+// which ends with the sender, and a value.
 func Items(c Config, e parley.Env, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
 		if m.Kind == Order {
@@ -43,8 +42,8 @@ func due(c Config, e parley.Env) bool {
 	return e.Round >= 1 && e.Round <= c.Last() && e.From != c.Source
 }
 
-// Relayed iterates over the paths that a lieutenant relays in round r, itself at
-// the end, in lexicographic order. The path is reused.
+// Relayed iterates, in lexicographic order, over the paths that a lieutenant relays in round r. Each path ends with
+// the lieutenant. The memory of the path is reused.
 func Relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
 	return func(yield func([]parley.ID) bool) {
 		if from == c.Source || r < 1 {
@@ -64,9 +63,9 @@ func Relayed(c Config, from parley.ID, r int) iter.Seq[[]parley.ID] {
 	}
 }
 
-// Message returns what process from sends in round r if say gives the value of every
-// path. It reports whether anything is sent; a value missing among others
-// is the default, which is how its receiver would take it.
+// Message returns what process from sends in round r if say gives the value of every path. It reports whether
+// anything is sent. A missing value among other values becomes the default, because its receiver would use the
+// default.
 func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte) (parley.Msg, bool) {
 	if from == c.Source {
 		v := say([]parley.ID{from})
@@ -88,10 +87,9 @@ func Message(c Config, from parley.ID, r int, say func(path []parley.ID) []byte)
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: levelOf(c.Default, values)}, said
 }
 
-// Coded returns what a lieutenant sends in round r if the i-th path that it relays,
-// in lexicographic order, has the value words[codes[i]]. The first
-// word is the default and the others are in order. It is Message for many adversaries
-// in a row.
+// Coded returns what a lieutenant sends in round r if the i-th path that it relays, in lexicographic order, has the
+// value words[codes[i]]. The first word is the default, and the others are in order. Coded is a fast form of Message,
+// for many adversaries in a row.
 func Coded(r int, words [][]byte, codes []byte) parley.Msg {
 	return parley.Msg{Kind: Level, Seq: uint64(r), Body: encodeLevel(words, codes, 1)}
 }
@@ -106,8 +104,7 @@ func levelOf(otherwise []byte, values [][]byte) []byte {
 	return encodeLevel(t.dict, codes, t.width)
 }
 
-// Tell makes a faulty process send what an adversary says, as a faulty.Behavior
-// at the level of rounds.
+// Tell makes a faulty process send what an adversary says. It is for a faulty.Behavior at the level of rounds.
 func Tell(c Config, say Say) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(_ *parley.Step, t *parley.Turn) []parley.Outgoing {
 		var out []parley.Outgoing

@@ -4,20 +4,20 @@
 // The problem: every process has an initial value, and all correct processes must decide on the same vector.
 // If process i is correct, entry i of the vector must be the initial value of process i.
 //
-// The bound, the rounds and the fault model are the same as those of the Byzantine agreement, because only the
-// agreements send messages.
+// The Byzantine agreement determines the bound, the rounds and the fault model, because only the agreements send
+// messages.
 //
-// All n agreements run side by side, in the same rounds and in the same frames. Process i is the source of
-// agreement i. When the last round closes, each process enters the decision of agreement i as entry i of its
-// vector. For its own agreement, a process decides on its own value, because in eig, om and sm a source receives
-// nothing about its value.
+// All n agreements run in parallel, in the same rounds and in the same frames. Process i is the source of agreement
+// i. When the last round closes, each process enters the decision of agreement i as entry i of its vector. For its
+// own agreement, a process decides on its own value, because in eig, om and sm a source receives nothing about its
+// value.
 //
 // Why it works: consider entry i. If process i is faulty, all correct processes are lieutenants of agreement i, so
 // they enter the same value. If process i is correct, all other correct processes enter its value, because
 // agreement i has validity. Process i enters its own value, too.
 //
 // Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1, and
-// "Interactive Consistency by Running the Byzantine Agreement Protocol"; the problem is from Pease, Shostak and
+// "Interactive Consistency by Running the Byzantine Agreement Protocol". The problem is from Pease, Shostak and
 // Lamport (1980).
 package interactive
 
@@ -146,6 +146,14 @@ func (p *process) State(v *parley.Vars) {
 	v.Machine("agreements", p.agreements)
 }
 
+// proofs sketches why the properties hold.
+var proofs = map[string]string{
+	problem.Agreement: "Each entry of the vector is decided by a Byzantine agreement of its own, whose source is one " +
+		"of the processes. In each of these agreements all correct processes decide the same, so they have the same vector.",
+	problem.Validity: "Each entry of the vector is decided by a Byzantine agreement of its own, whose source is one " +
+		"of the processes. If the source is correct, all correct processes decide on its value, which is its entry.",
+}
+
 // promises derives the promises for the vector from those of one agreement.
 func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Promise {
 	return func(a parley.RunConditions) []parley.Promise {
@@ -155,6 +163,7 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 				for _, p := range part.Promises(a) {
 					if p.Property == property {
 						p.Because = "n agreements run side by side; " + p.Because
+						p.Proof = "" // the proof for one agreement
 						return p
 					}
 				}
@@ -167,10 +176,10 @@ func promises(part lockstep.Protocol) func(a parley.RunConditions) []parley.Prom
 		if agreement.Holds && !validity.Holds {
 			agreement.Holds, agreement.Because = false, validity.Because
 		}
-		return []parley.Promise{
+		return parley.Proved([]parley.Promise{
 			agreement, validity,
 			{Property: problem.Termination, Holds: true, Because: "rounds end at fixed times, no matter which messages arrive"},
 			{Property: problem.Integrity, Holds: true, Because: "the vector is delivered once, when the last round closes"},
-		}
+		}, proofs)
 	}
 }

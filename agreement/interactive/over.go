@@ -39,10 +39,9 @@ func Names() []string {
 	return out
 }
 
-// Over returns the agreement of this module with the given name. Phase king, which
-// is a consensus, gets a first round in which the source announces its value. Signed
-// messages are for one run: runs that share keys need a function of their own, with a
-// Session of sm.Config for each.
+// Over returns the agreement of this module with the given name. Phase king, which is a consensus, gets a first round
+// in which the source announces its value. The agreement with signed messages is for one run. Runs that share keys
+// need their own functions, with a different Session of sm.Config for each run.
 func Over(name string) (Agreement, error) {
 	for _, a := range agreements {
 		if a.name == name {
@@ -52,9 +51,9 @@ func Over(name string) (Agreement, error) {
 	return nil, fmt.Errorf("unknown agreement %q: allowed are %s", name, strings.Join(Names(), ", "))
 }
 
-// Flags declares the flags of an instance and -over, the name of the agreement.
-// A flag that is not given takes its value from c, but m comes from the bound: the most
-// faults that n processes tolerate over the chosen agreement.
+// Flags declares the flags of an instance and --over, the name of the agreement. A flag that is not given takes its
+// value from c, with one exception: without the flag m, m is the largest number of faults that n processes tolerate
+// with the chosen agreement.
 func Flags(fs *flag.FlagSet, c *Config, bound func(c Config, n, m int) error) func(*Config, parley.Naming) error {
 	given := *c
 	usual := given.parts()[0].Name

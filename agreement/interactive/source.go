@@ -14,15 +14,13 @@ import (
 // Body: the source's value. No other field is used.
 const Announced parley.Kind = 1
 
-// FromSource returns Byzantine agreement on the value of one source, in.Source,
-// by a consensus: the third of the lecture's reductions. In an extra first round
-// the source sends its value to all; then all run the consensus, each on what it
-// received, or on the default if it received nothing.
+// FromSource returns Byzantine agreement on the value of one source, in.Source, by a consensus. This is the third
+// reduction of the lecture. In an extra first round the source sends its value to all. Then all processes run the
+// consensus. Each of them proposes the value that it received, or the default if it received nothing.
 //
-// Why it works: all correct processes decide the same because consensus has
-// agreement; and if the source is correct they all start with its value, so that
-// they decide on it. So it promises what the consensus does, agreement for
-// agreement and validity for validity. The source decides like all others.
+// Why it works: all correct processes decide the same value, because consensus has agreement. If the source is
+// correct, they all start with its value, and decide on it, because consensus has validity. The source decides like
+// all others.
 func FromSource(in problem.Instance, consensus lockstep.Protocol) lockstep.Protocol {
 	p := seq.Of(consensus.Name, announce(in), consensus)
 	p.Title = "Byzantine agreement: the source sends its value to all, then " + consensus.Name

@@ -4,10 +4,9 @@ import (
 	"parley"
 )
 
-// Say is an adversary, message by message: it returns what the last process of
-// the path, which is faulty, sends to one receiver. The path begins with the
-// source. held is the value that it would send honestly; a nil result means that
-// nothing is sent.
+// Say is an adversary. For each message, it returns what the last process of the path sends to one receiver. This
+// process is faulty. The path begins with the source. The argument held is the value that the process would send
+// honestly. A nil result means that nothing is sent.
 type Say = func(path []parley.ID, to parley.ID, held []byte) []byte
 
 // Tell makes a faulty process send what an adversary says: a Lies at the level of

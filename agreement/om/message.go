@@ -37,8 +37,8 @@ func fullPath(c Config, path []byte) []parley.ID {
 	return ids
 }
 
-// Items yields the message of the lecture that a message of this package holds, if it
-// is one: its path, the source first, and its value.
+// Items yields the message of the lecture that a valid message of this package holds: its path, which begins with the
+// source, and its value.
 func Items(c Config, m parley.Msg) iter.Seq2[[]parley.ID, []byte] {
 	return func(yield func([]parley.ID, []byte) bool) {
 		if path, value, ok := split(m); ok {

@@ -1,30 +1,31 @@
 // Package om implements the Oral Messages algorithm OM(m): Byzantine agreement on the value of one source. It is
 // the recursion of the lecture (docs/explanation/sources.md) and of Lamport's paper.
 //
-// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source, has a
-// value for all others, its lieutenants. All correct lieutenants must decide on the same value. If the source is
-// correct, they must decide on its value. Messages are oral, that is, unsigned: the receiver of a message knows its
-// sender, but a sender may lie about what it received from another process.
+// The problem: there are n processes, and at most m of them are faulty. Faulty processes may do anything. One
+// process, the source, has a value for all others, its lieutenants. All correct lieutenants must decide on the same
+// value. If the source is correct, they must decide on its value. Messages are oral, that is, unsigned: the receiver
+// of a message knows its sender, but a sender may lie about what it received from another process.
 //
 // The bound: n > 3m, m+1 rounds, (n-1) + (n-1)(n-2) + ... messages.
 //
 // The recursion: in OM(k) a source sends its value to its lieutenants. If k > 0, each lieutenant then relays the
-// received value to the other lieutenants: it is the source of an OM(k-1) among them. So no process sends a value
-// to itself, or to a process that the value has passed through. Each lieutenant then has one value for every
-// lieutenant: for itself the value that it received directly, and for each other lieutenant the decision of that
-// lieutenant's OM(k-1). It decides on the majority of these values.
+// received value to the other lieutenants. For this it runs OM(k-1), with itself as the source and the others as its
+// lieutenants. So no process sends a value to itself, or to a process that the value has passed through. Now each
+// lieutenant has one value for every lieutenant. For itself, this is the value that it received directly. For each
+// other lieutenant, it is the decision of the OM(k-1) in which that lieutenant is the source. The lieutenant decides
+// on the majority of these values.
 //
 // All instances of OM(m-r) begin in round r. The name of an instance is the path of the sources above it, with its
 // own source last. For example, 1.3.2 means "P2 says that P3 said that P1 said".
 //
-// Why it works, if the source is correct: in an OM(k) among more than 2m+k processes, all correct lieutenants
-// decide on the source's value. Every correct lieutenant receives this value from the source. It also gets this
-// value from the OM(k-1) of each correct lieutenant, by induction, because OM(k-1) has only one process less. There
-// are at least 2m+k lieutenants, so more than half of them are correct. With n > 3m this covers OM(m).
+// Why it works, if the source is correct: in an OM(k) among more than 2m+k processes, all correct lieutenants decide
+// on the source's value. The proof is by induction on k. Every correct lieutenant receives the value from the source.
+// By induction, it also gets this value from the OM(k-1) of each correct lieutenant, because OM(k-1) has only one
+// process less. There are at least 2m+k lieutenants, so for k > 0 more than half of them are correct. If n > 3m, this
+// covers OM(m).
 //
-// Why it works, if the source is faulty: at most m-1 of its lieutenants are faulty, and n-1 > 3(m-1). So by
-// induction the correct lieutenants have the same value for each lieutenant. Therefore they compute the same
-// majority.
+// Why it works, if the source is faulty: at most m-1 of the n-1 lieutenants are faulty, and n-1 > 3(m-1). So by
+// induction each OM(m-1) gives all correct lieutenants the same value. Therefore they compute the same majority.
 //
 // Source: lecture, "Oral Messages Algorithm OM(m)"; Lamport, Shostak and Pease
 // (1982), section 3.
@@ -68,9 +69,9 @@ func Rounds(c Config) lockstep.Protocol {
 			Proposers:  parley.SetOf(c.Source),
 			Properties: problem.Byzantine(c.Source),
 			Promises: func(a parley.RunConditions) []parley.Promise {
-				return problem.Promises(a, c.Bounded(problem.OralBound),
+				return parley.Proved(problem.Promises(a, c.Bounded(problem.OralBound),
 					"OM(m) solves Byzantine agreement for 3m+1 or more processes (lecture; Lamport, "+
-						"Shostak, Pease 1982, theorem 1)")
+						"Shostak, Pease 1982, theorem 1)"), proofs)
 			},
 			Bound:  c.Bounded(problem.OralBound),
 			Cost:   c.Costing(Cost),

@@ -61,13 +61,12 @@ func (f Form) promises(a parley.RunConditions) []parley.Promise {
 				"correct process had"
 		}
 	}
-	return out
+	return parley.Proved(out, proofs)
 }
 
-// Cost counts a message as one value, of one bit. In each phase every process sends
-// its value to all others, in the three-round form every process may propose one, and
-// the king sends its own. Without faults only the number of proposals can be smaller, if
-// the initial values differ.
+// Cost counts a message as one value, of one bit. In each phase every process sends its value to all others, and the
+// king sends its own value. In the three-round form every process may also propose a value. Without faults, only the
+// number of proposals can be smaller, if the initial values differ.
 func (f Form) Cost(n, m int) parley.Cost {
 	one := parley.Traffic{Messages: 1, Bits: 1}
 	fromKing := one.Times(uint64(n - 1))

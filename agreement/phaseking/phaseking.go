@@ -1,18 +1,18 @@
-// Package phaseking implements the phase king algorithm: consensus with few and short messages. It is not in the
-// article or the lecture (docs/explanation/sources.md). Their agreements with oral messages need messages that grow
-// exponentially with m.
+// Package phaseking implements the phase king algorithm: consensus with few and short messages. The algorithm is not
+// in the article or the lecture (docs/explanation/sources.md). In the agreements with oral messages that these
+// describe, the total length of messages grows exponentially with m.
 //
-// The problem: consensus. Every process proposes a value, and all correct processes must decide on the same value.
-// If all correct processes propose v, they must decide on v. Messages are oral (unsigned), and at most m of n
-// processes are faulty in any way.
+// The problem: consensus. Every process proposes a value, and all correct processes must decide on the same value. If
+// all correct processes propose v, they must decide on v. Messages are oral (unsigned). At most m of the n processes
+// are faulty, and faulty processes may do anything.
 //
 // The bound: n > 3m, with m+1 phases of three rounds each. A second form has phases of two rounds, and needs n >
 // 4m. In each phase another process is the king: process 0 in the first phase, process 1 in the second, and so on.
 //
-// In the first round of a phase, each process sends its value. In the second of three rounds, a process proposes a
-// value that it received from n-m processes. It then adopts a value that more than m processes propose. In the last
-// round the king sends its value. A process that received n-m proposals for its value keeps its value, and all
-// other processes adopt the king's value.
+// In the first round of a phase, each process sends its value. In the second round, a process proposes a value if it
+// received this value from n-m processes. Then each process adopts a value that more than m processes proposed. In
+// the third round the king sends its value. A process that received n-m proposals for its value keeps its value, and
+// all other processes adopt the king's value.
 //
 // Why it works, with three rounds: any two sets of n-m processes share a correct process. So correct processes
 // propose at most one value, and no other value gets more than m proposals. If a process receives n-m proposals for
@@ -21,17 +21,18 @@
 // after a phase with a correct king, all correct processes hold the same value. In every later phase they receive
 // n-m proposals for this value, and no king can change it. At least one of m+1 kings is correct.
 //
-// Phases of two rounds have no proposals: a process adopts the most frequent value, and keeps it if more than n/2 +
-// m processes sent it. This works because then every correct process has received this value from more than n/2
-// processes. If n > 4m, the n-m correct processes alone are more than n/2 + m.
+// Phases of two rounds have no proposals. In the first round, a process adopts the value that it received most often.
+// In the second round, it keeps this value if more than n/2 + m processes sent it, and otherwise adopts the king's
+// value. This works because then every correct process has received this value from more than n/2 processes. If n >
+// 4m, the n-m correct processes are more than n/2 + m.
 //
-// What it does not promise: that a correct process proposed the decision. If correct processes start with different
-// values, all of them may decide on the value of a faulty king. If this king is silent, they may decide on the
-// default.
+// The algorithm does not promise that a correct process proposed the decision. If correct processes start with
+// different values, all of them may decide on the value of a faulty king. If this king is silent, they may decide on
+// the default.
 //
-// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS 1989. The two-round form is the
-// form of textbooks, after Berman and Garay. The paper has two values; here values are byte strings. In the paper,
-// a process with nothing to propose sends a third value; here it is silent.
+// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS 1989. The two-round form follows
+// textbooks, after Berman and Garay. The paper has two values; here values are byte strings. In the paper, a process
+// with nothing to propose sends a third value; here it is silent.
 package phaseking
 
 import (
@@ -47,8 +48,7 @@ import (
 const (
 	// Value is what the sender holds. First round of a phase.
 	Value parley.Kind = iota + 1
-	// Proposal is a value that n-m processes hold, as seen by the sender. Second
-	// round of three.
+	// Proposal is a value that the sender received from n-m processes. Second round of three.
 	Proposal
 	// King is what the king of the phase holds. Last round of a phase.
 	King

@@ -16,8 +16,8 @@ import (
 type Instance struct {
 	N, M   int       // processes, and faults to tolerate
 	Source parley.ID // the process whose value is agreed on, if there is one source
-	// Rounds is the number of rounds; 0 means M+1, as many as are necessary. More do not
-	// help: in a deeper tree of oral messages faulty processes are a majority at the leaves.
+	// Rounds is the number of rounds. 0 means M+1, as many as are necessary. More rounds do not help: in a deeper
+	// tree of oral messages, faulty processes are a majority at the leaves.
 	Rounds int
 	// Default is decided if there is no majority, and replaces a missing value.
 	// It is "0" in the sources.
@@ -123,8 +123,8 @@ func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
-// Check returns an error if an instance is invalid in itself. Whether n processes can
-// tolerate m faults is the protocol's Bound.
+// Check returns an error if an instance is invalid by itself. It does not check whether n processes can tolerate m
+// faults: see the protocol's Bound.
 func (in Instance) Check() error {
 	switch {
 	case in.N < 2 || in.N > parley.MaxProcesses:
@@ -153,9 +153,9 @@ func CountSent(e parley.Env, _ parley.Msg) parley.Traffic {
 	return parley.Traffic{Messages: 1}
 }
 
-// Flags declares the flags of an instance. A flag that is not given keeps its value, but m comes
-// from the theorem: most returns the largest m that n processes tolerate. The function that it
-// returns completes and checks an instance after parsing.
+// Flags declares the flags of an instance. A flag that is not given keeps its value, with one exception: without the
+// flag m, m is most(n), the largest m that n processes tolerate. The function that Flags returns completes and checks
+// an instance after parsing.
 func Flags(fs *flag.FlagSet, in *Instance, most func(n int) int) func(*Instance, parley.Naming) error {
 	fs.IntVar(&in.N, "n", in.N, "number of `processes`")
 	var m faults

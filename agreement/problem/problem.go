@@ -1,15 +1,15 @@
-// Package problem states the properties of three agreement problems: Byzantine agreement on the value of one
-// source, consensus on one value computed from the values of all processes, and interactive consistency, which is
-// agreement on the vector of all values. Other packages have the protocols.
+// Package problem states the properties of three agreement problems. Byzantine agreement is agreement on the value of
+// one process, the source. Consensus is agreement on one value that is computed from the values of all processes.
+// Interactive consistency is agreement on the vector of all values. Other packages have the protocols.
 //
 // A value is a byte string of at most [MaxValue] bytes. A process gets its initial value by a Request of kind
 // Propose. It announces its decision by delivering a message of kind Decide.
 //
 // # Decisions
 //
-// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own
-// decision does not count, as in the article (docs/explanation/sources.md). Validity says whether the lieutenants
-// decide on the value of a correct source. Motive: the worked cases of the article and the lecture use these
+// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own decision
+// does not count, as in the article (docs/explanation/sources.md). Validity also covers only the lieutenants: if the
+// source is correct, they must decide on its value. Motive: the worked cases of the article and the lecture use these
 // definitions. Cost: a reader may be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
 package problem
 
@@ -21,7 +21,7 @@ import (
 	"parley"
 )
 
-// MaxValue is the size of the largest value, in bytes. Larger ones are agreed on by digest.
+// MaxValue is the size of the largest value, in bytes. For a larger value, agree on its digest.
 const MaxValue = 1024
 
 // The names of the properties.
@@ -32,16 +32,15 @@ const (
 	Integrity   = "integrity"
 )
 
-// Byzantine returns the properties of Byzantine agreement. Agreement is among
-// the lieutenants, as in the article: the source knows its own value, and
-// validity says whether the others decide on it. With three processes, where the only
-// correct lieutenant cannot disagree with another, validity breaks.
+// Byzantine returns the properties of Byzantine agreement. Agreement is among the lieutenants, as in the article: the
+// source knows its own value, and validity says whether the others decide on it. Consider three processes with one
+// faulty lieutenant: the only correct lieutenant cannot disagree with another one, so validity breaks instead.
 func Byzantine(source parley.ID) []parley.Property {
 	return byzantine(source, source, "lieutenant", "lieutenants")
 }
 
-// ByzantineOfAll is Byzantine for protocols in which the source decides like all others, and its
-// decision counts.
+// ByzantineOfAll returns the same properties for protocols in which the source decides like all others. Then its
+// decision counts, too.
 func ByzantineOfAll(source parley.ID) []parley.Property {
 	return byzantine(source, parley.All, "process", "processes")
 }

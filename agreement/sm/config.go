@@ -15,13 +15,12 @@ type Relay uint8
 
 // The rules of relaying.
 const (
-	// RelayAll is the lecture's rule: every value. A faulty source can make V, and the
-	// work, arbitrarily large; only the size of each value is bounded.
+	// RelayAll is the lecture's rule: a lieutenant keeps and relays every value. A faulty source can make V, and the
+	// work, arbitrarily large. Only the size of each value is bounded.
 	RelayAll Relay = iota
-	// RelayTwo keeps and relays the first two: with two values the decision is
-	// the default, whatever the others are. No process sends more than two
-	// chains to another in a run, and no process verifies more than two good
-	// chains in a run and one bad one from each sender in a round.
+	// RelayTwo keeps and relays the first two values: with two values the decision is the default, whatever further
+	// values arrive. In a run, no process sends more than two chains to another process. A process verifies at most
+	// two good chains in a run, and one bad chain from each sender in a round.
 	RelayTwo
 )
 
@@ -48,11 +47,10 @@ type Config struct {
 	problem.Instance
 	Relay  Relay
 	Choice Choice
-	// Session is part of what is signed: the cluster, its view, the number of
-	// the instance. A signature from one session does not count in another.
-	// Two instances under the same keys must never share both session and source, not
-	// even after a crash, or a correct process could be shown to have signed two
-	// values in one.
+	// Session is part of what is signed. It identifies the instance, for example by the cluster, its view, and a
+	// number. A signature from one session does not count in another session. Two instances with the same keys must
+	// never have the same session and the same source, not even after a crash. Otherwise a correct process would have
+	// signed two values in one session.
 	Session []byte
 }
 
@@ -117,6 +115,6 @@ func promises(c Config) func(parley.RunConditions) []parley.Promise {
 				out[i].Holds, out[i].Because = false, errCap.Error()
 			}
 		}
-		return out
+		return parley.Proved(out, proofs)
 	}
 }

@@ -19,11 +19,10 @@ const (
 	badSignature      = "bad-signature"
 )
 
-// Judge returns how process self judges a body that another process sent
-// it in a round: the value, the signers in order as far as they could be read,
-// and the reason to refuse it, empty if the chain counts. It does not know what
-// self has received before: a process checks whether the value is new
-// before it has the signatures verified.
+// Judge returns how process self judges a body that another process sent to it in a round. The result is the value,
+// the signers in order, as far as they could be read, and the reason to refuse the body. The reason is empty if the
+// chain counts. Judge does not use what self has received before: a process checks whether the value is new before it
+// verifies the signatures.
 func Judge(c Config, self, from parley.ID, round int, body []byte,
 	verify func(id parley.ID, b, sig []byte) bool,
 ) (value []byte, signers []parley.ID, reason string) {

@@ -17,11 +17,10 @@ type Forged struct {
 	BadSig   int         // the index in the chain of a corrupted signature; -1: none
 }
 
-// Script is a Lies for [faulty.Script]: each faulty process sends exactly what is listed
-// for it. Members of the coalition really sign. The
-// signature of a correct process is taken from what the coalition has received
-// since round 0; if it has not received it, it is made up. Because it remembers signatures,
-// a script works for complete runs, one after another, and not for explorations.
+// Script is a Lies for [faulty.Script]: each faulty process sends exactly what is listed for it. Signatures of
+// members of the coalition are real. For a correct process, the script uses a signature that the coalition has
+// received since round 0. If the coalition has received none, the script invents a signature. Because a script
+// remembers signatures, it works for complete runs, one after another, and not for explorations.
 func Script(c Config, sends []Forged) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := adversary{&c, instanceDigest(&c)}
 	known := memory{last: -1, signed: make(map[signing][]byte)}
@@ -95,11 +94,10 @@ func (l adversary) forge(s *parley.Step, t *parley.Turn, f Forged, known memory)
 	return ch.encode()
 }
 
-// Staircase is the adversary that makes the algorithm work longest, a Lies for
-// [faulty.Script]: in each round the source and the other members, at most m in all, show
-// a new value, with a chain of their own signatures that is as
-// long as the round requires, to one correct process only. So no value is
-// known before, and relaying is always late.
+// Staircase is the adversary that makes the algorithm work longest, as a Lies for [faulty.Script]. The coalition is
+// the source and other members, at most m processes in all. In each round it shows a new value to only one correct
+// process. The value has a chain of the members' signatures that is as long as the round requires. So in every round
+// a value is new, and correct processes relay it as late as possible.
 func Staircase(c Config) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	l := adversary{&c, instanceDigest(&c)}
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {

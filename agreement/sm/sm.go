@@ -1,30 +1,30 @@
 // Package sm implements the algorithm SM(m): Byzantine agreement on the value of one source with signed messages.
 //
-// The problem: there are n processes, and at most m of them are faulty in any way. One process, the source (process
-// 0, called the transmitter in the lecture), has a value for all others, its lieutenants. All correct lieutenants
-// must decide on the same value. If the source is correct, they must decide on its value. Messages are signed. A
-// faulty process may send and withhold anything, and faulty processes may sign for each other. But no process can
-// forge the signature of a correct process, or change a message that a correct process signed.
+// The problem: there are n processes, and at most m of them are faulty. One process, the source (process 0, called
+// the transmitter in the lecture), has a value for all others, its lieutenants. All correct lieutenants must decide
+// on the same value. If the source is correct, they must decide on its value. Messages are signed. Faulty processes
+// may do anything, and may sign for each other. But no process can forge the signature of a correct process, or
+// change a message that a correct process signed.
 //
 // The bound: any m, in m+1 rounds. If n < m+2, agreement holds trivially: if m processes are faulty, at most one
 // process is correct.
 //
 // A message v:0:j1:...:jk is a value v with a chain of signatures: first the signature of the source, then one
 // signature of each process that relayed the value. Each signature covers the value and all earlier signatures. The
-// source signs its value and sends it to all. A lieutenant collects the received values in a set V. If a value is
-// new to it, the lieutenant adds its own signature and relays the value. After the last round it decides on
-// choice(V), a function of V only.
+// source signs its value and sends it to all. A lieutenant collects the received values in a set V. If a received
+// value is not in V yet, the lieutenant adds its own signature and relays the value. After the last round it decides
+// on choice(V). The function choice depends only on V.
 //
-// Why it works: all correct lieutenants end with the same V. If a correct lieutenant receives a value before round
-// m, it relays the value, and all others have the value one round later. If it receives a value in round m, the
-// chain has m+1 signers. One of these signers is correct, and has relayed the value to all. For this reason, a
-// chain that arrives in round r must have r+1 signers. With a shorter chain, a faulty process could show a value to
-// only one process in the last round. If the source is correct, V contains only its value, because no other value
-// carries its signature.
+// Why it works: all correct lieutenants end with the same V. If a correct lieutenant receives a value before round m,
+// it relays the value, and all others have the value one round later. If it receives a value in round m, the chain
+// has m+1 signers. At least one of these signers is correct, and has relayed the value to all. For this reason, a
+// chain that arrives in round r must have r+1 signers. If shorter chains were valid, a faulty process could send a
+// value to only one process in the last round. If the source is correct, V contains only its value, because no other
+// value carries its signature.
 //
 // Source: the lecture (docs/explanation/sources.md), "Protocol with Signed Messages"; Lamport, Shostak and Pease
 // (1982), section 4. The lecture does not say when a chain is valid, how many rounds are necessary, and what choice
-// is. The answers above are this module's. [RelayTwo], a form in which V has at most two values, is from Dolev and
+// is. This package adds the answers above. [RelayTwo], a form in which V has at most two values, is from Dolev and
 // Strong (1983).
 package sm
 
@@ -204,9 +204,9 @@ func (p *process) State(v *parley.Vars) {
 	v.Set("caught", &p.caught)
 }
 
-// Cost returns the theorem's count for a correct source: it sends to n-1 lieutenants,
-// and if m > 0 each of them relays it to n-2 others, for which it is not new.
-// A message of round r is one value, of one bit, with r+1 names and signatures.
+// Cost returns the theorem's count for a correct source. The source sends its value to n-1 lieutenants. If m > 0,
+// each of them relays the value to n-2 others, for which it is not new. A message of round r is one value, of one
+// bit, with r+1 names and signatures.
 func Cost(n, m int) parley.Cost {
 	cost := parley.Cost{Rounds: m + 1, PerRound: make([]parley.Traffic, m+1)}
 	messages := uint64(n - 1)

@@ -18,8 +18,8 @@ type Config struct {
 	Window int
 	// Name returns the name of a process, for Evidence; nil means its number.
 	Name func(parley.ID) string
-	// DiskIntact says that the disk of a process that restarts has not been lost. If the process finds
-	// no record there, it has taken part in no slot of this stream.
+	// DiskIntact says that a restarting process has not lost its disk. If such a process finds no record on its disk,
+	// it has taken part in no slot of this stream.
 	DiskIntact bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"parley/lockstep"
 )
 
-// Evidence is what one process reports about an agreement: what it received, and how it resolved
-// that. It is not proof: a faulty process may report anything.
+// Evidence is what one process reports about an agreement: the values that it received, and how it resolved them. It
+// proves nothing, because a faulty process may report anything.
 type Evidence struct {
 	Node     parley.ID       `json:"node"`
 	Received []ReceivedValue `json:"heard"`
@@ -119,8 +119,8 @@ func (a Evidence) encode() []byte {
 	return b
 }
 
-// DecodeEvidence reads the evidence of a process. It refuses evidence that no correct process
-// sends, and takes memory only for what is in b.
+// DecodeEvidence reads the evidence of a process. It refuses evidence that no correct process sends. It takes memory
+// only for what b contains.
 func DecodeEvidence(from parley.ID, b []byte) (a Evidence, ok bool) {
 	if len(b) == 0 || b[0] > 1 || len(b) > 2*maxEvidence {
 		return Evidence{}, false

@@ -11,7 +11,7 @@ import (
 	"parley/agreement/problem"
 )
 
-// Rejoining is the property of a stream besides those of package problem.
+// Rejoining is the property that a stream has in addition to the properties of package problem.
 const Rejoining = "rejoining"
 
 // streamJudge is a stream whose runs are judged. delay is the longest delay of a message, and

@@ -11,8 +11,8 @@ import (
 // The outcomes of requests that get no decision. Value: the number of the request. Seq: the slot
 // that it came into; 0: none.
 const (
-	// Undecided is indicated for a request on which no correct process decides: it came too late
-	// for the others.
+	// Undecided is indicated for a request on which no correct process decides, because it came too late for the
+	// others.
 	Undecided parley.Kind = parley.Indication + 0x3B
 	// Unanswered is indicated for a request in whose slot this process took no part. The others may
 	// have decided on it.

@@ -1,56 +1,58 @@
-// Package stream runs Byzantine agreements on request: many side by side, one after another without end, among
-// processes that crash, restart and are late.
+// Package stream runs any number of Byzantine agreements on request, many of them at the same time. Processes may
+// crash, restart and be late.
 //
 // The problem: a stream is a sequence of agreements, called slots, which are numbered from 1. There are two kinds
 // of streams.
 //
-// In a stream of one source, the source requests agreements at any time, each on one value. In each slot, all
-// correct processes that decide must decide on the same value. If the source is correct, this must be its value.
+// In a stream of one source, the source may request an agreement on a value at any time. In each slot, all correct
+// processes that decide must decide on the same value. If the source is correct, this must be its value.
 //
-// In a stream of all, every process is a source, and an agreement has a name. Correct processes that request the
-// same name must get the same vector of values. It must contain the value of each correct process that requested
-// the name in time.
+// In a stream of all, every process is a source, and each agreement has a name. A process requests the agreement of a
+// name, and gives its value. All correct processes that request the same name must get the same vector of values. The
+// vector must contain the value of each correct process that requested the name in time.
 //
 // The model: rounds on demand, that is, rounds that begin when a process requests them (see package lockstep). In
 // each round, a process sends one frame, which contains all its messages, to every other process. Clocks run at the
 // same rate, and message delays have a bound. Up to M processes are faulty: Byzantine, down or late. A process that
-// restarts, or was disconnected, counts as faulty until it takes part again.
+// has restarted, or that was disconnected, counts as faulty until it takes part again.
 //
-// The bound: n > 3m, or n >= m+2 with signatures, as for a single agreement. Rejoining needs n >= 2m+2, see package
-// mux.
+// The bound: n > 3m without signatures, or n >= m+2 with signatures, as for a single agreement. Processes can rejoin
+// if n >= 2m+2 (see package mux).
 //
 // How it works: a slot begins with the first frame of any process. At most Window slots begin within the longest
-// duration of one slot, see mux.Pipeline. Signatures cover the number of the slot.
+// duration of one slot (see mux.Pipeline). A signature also covers the number of the slot.
 //
-// A process can detect that it was late, because with at most M faulty processes, a punctual process receives from
-// at least n-1-M others in each round. A process abstains from a slot, that is, decides nothing in it, in two
-// cases. First, it received from fewer than n-1-M others in a round. Second, it did not receive from all others,
-// and its own value was not decided.
+// A process can detect that it was late: with at most M faulty processes, a punctual process receives frames from at
+// least n-1-M others in each round. A process abstains from a slot, that is, decides nothing in the slot, in two
+// cases. First, it received frames from fewer than n-1-M others in some round. Second, it did not receive frames from
+// all others, and the processes did not decide its own value.
 //
-// In a stream of one source, a decision is delivered as soon as it is made, because slots do not depend on each
-// other. In a stream of all, slots are handled in order. A name is decided by the first slot in which more than M
+// In a stream of one source, a decision is delivered at once, because slots do not depend on each other. In a stream
+// of all, decisions are delivered in the order of the slots. A name is decided by the first slot in which more than M
 // processes report that they have waited long enough for the values of the others.
 //
-// Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and
-// rejoining are Parley's own; package mux describes them.
+// Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
+// were designed for Parley. Package mux describes them.
 //
 // # Decisions
 //
-// A late process adopts the decision of the others. A cluster runs information gathering in the form eig.Observed:
-// the source receives the relayed values, and computes its decision from them. A process whose frames are late, and
-// that does not receive from all others, abstains. In a Byzantine order (package broadcast/byzantine), all
-// processes send each other a mark in every slot, which is a digest of all earlier agreed values. A process
-// compares its mark with the marks of n-m others, so that neither faulty processes nor one diverged process can
-// make the others leave. Motive: a late process counts as faulty, so no theorem covers its decisions. But it
-// continues to follow the protocol, and its clients act on its answers. Cost: one more level of the tree per
-// lieutenant and agreement, and some bytes per slot. While one node is down, another node whose value is late takes
-// part in no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how
-// much was delivered from each sender, but not in which order.
+// A late process adopts the decision of the others. A cluster runs exponential information gathering in the form
+// eig.Observed: the source also receives the values that the others relay, and computes its decision from these
+// values. A process abstains if its frames are late and it does not receive frames from all others. In a Byzantine
+// order (package broadcast/byzantine), all processes send each other a mark in every slot. A mark is a digest of all
+// earlier agreed values. A process leaves only if its mark differs from the marks of n-m others. So neither faulty
+// processes nor one diverged process can make the others leave. Motive: a late process counts as faulty, so no
+// theorem covers its decisions. But a late process continues to follow the protocol, and its clients act on its
+// answers. Cost: each lieutenant (a process other than the source) also sends the values that it relays to the
+// source, and each slot has some more bytes. While one node is down, another node whose value is late takes part in
+// no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how much was
+// delivered from each sender, but not in which order.
 //
-// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks must run at
-// the same rate: if clocks drift apart by more than 0.3%, a node begins no agreement. But clocks may show different
-// times. Motive: the first frame announces the start, so no node has to know the start time beforehand. Cost: for
-// an agreement at a set time, the caller waits for that time on the common clock, and then requests the agreement.
+// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks may show
+// different times, but must run at the same rate: if the rates of clocks differ by more than 0.3%, a node begins no
+// agreement. Motive: the first frame announces the start, so no node has to know the start time beforehand. Cost: if
+// a caller wants an agreement at a given time, it must wait for that time on the common clock, and then request the
+// agreement.
 package stream
 
 import (
@@ -123,8 +125,8 @@ const (
 	smallValue = 32
 )
 
-// Key identifies a stream among those of a system: there is one for each algorithm, M and
-// source, and one for each algorithm and M in which all processes are sources.
+// Key identifies a stream of a system. For each algorithm and M, there is one stream for each source, and one stream
+// in which all processes are sources.
 type Key struct {
 	Algorithm Algorithm
 	M         int

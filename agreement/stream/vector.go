@@ -15,9 +15,9 @@ const (
 	MaxProposal = MaxValue - MaxName - 4
 )
 
-// VectorRequest returns a request to a process of a stream in which all are sources: to put
-// its value into the vector of a name, and to wait gather ticks for others before it opens a slot
-// for the agreement. The caller numbers its requests from 1, in Value.
+// VectorRequest returns a request to a process of a stream in which all are sources. The process puts its value into
+// the vector of a name. It waits gather ticks for the values of others before it opens a slot for the agreement. The
+// caller numbers its requests from 1, in Value.
 func VectorRequest(name string, value []byte, gather parley.Tick) parley.Msg {
 	return parley.Msg{Kind: parley.Propose, Seq: uint64(gather), Body: item{name, value}.append(nil)}
 }

@@ -1,49 +1,49 @@
-// Package atomic implements atomic broadcast with message queues: a sender names the receivers of its message, and
-// any two processes deliver the messages for both in the same order.
+// Package atomic implements atomic broadcast with message queues. A sender names the receivers of its message. Any
+// two processes deliver the messages that are addressed to both in the same order.
 //
-// The problem: reliable broadcast with total order, although each message may have other receivers. The order is
-// pairwise: any two processes deliver the messages that are addressed to both in the same order.
+// The problem: reliable broadcast with total order, although the receivers may differ from message to message. The
+// order is pairwise: it covers, for any two processes, the messages that are addressed to both.
 //
-// There are two forms of the protocol, and both have two phases. In the first phase, the sender sends the message
-// to its receivers. Each receiver holds the message, marks it undeliverable, and proposes a priority that is
-// greater than all priorities that it knows. In the second phase, the sender chooses the highest proposal as the
-// final priority, and sends it to the receivers. They mark the message deliverable. A receiver delivers a
-// deliverable message when no held message has a smaller priority.
+// There are two forms of the protocol, and both have two phases. In the first phase, the sender sends the message to
+// its receivers. Each receiver puts the message into its queue, marks it undeliverable, and proposes a priority that
+// is greater than all priorities that the receiver knows. In the second phase, the sender chooses the highest
+// proposal as the final priority, and sends the final priority to the receivers. They mark the message deliverable. A
+// receiver delivers a deliverable message when no message in its queue has a smaller priority.
 //
 // Why it works: the final priority of a message is at least as high as the proposal of each receiver. So when a
-// receiver delivers a message, every message that it still holds, or will receive later, gets a higher final
-// priority. Therefore processes deliver messages in the order of their final priorities.
+// receiver delivers a message, every message that is still in its queue, or that it receives later, has or gets a
+// higher final priority. Therefore processes deliver messages in the order of their final priorities.
 //
-// [New] is the form of the lecture (docs/explanation/sources.md). Model: any number of processes crash. Messages
-// are asynchronous and not lost, and may be reordered. A detector eventually reports every crash, and never
-// suspects a live process. When a crash is reported, messages of the crashed process may still be in flight. If a
-// sender crashes before it has sent the final priority, the receivers that hold its message undeliverable take over
-// its role. A process that restarts after a crash stays silent.
+// [New] is the form of the lecture (docs/explanation/sources.md). Model: any number of processes crash. Messages are
+// asynchronous; links may reorder them, but do not lose them. A detector eventually reports every crash, and never
+// suspects a live process. When a crash is reported, messages of the crashed process may still be in flight. Suppose
+// that a sender crashes before it has sent the final priority. Then the receivers for which its message is still
+// undeliverable take over the role of the sender. A process that restarts after a crash stays silent.
 //
 // The promises of [New] cover only correct processes, so this form is not uniform. Suppose that a process delivers
 // a message and crashes, and that no other process knows the message's final priority. Then the others choose
 // another priority. A single false suspicion can break agreement and order even among correct processes. Final
 // priorities are stored forever, so use this form only for study and for bounded runs.
 //
-// [InViews] is the form that tolerates false suspicions. Model: a minority of the processes crashes; links are
-// FIFO. After the second phase each receiver logs the final priority, and reports this to the other receivers. They
-// deliver the message when all receivers have logged its final priority. After a crash, the processes agree on a
-// new view, that is, on the set of members. This view change completes the messages in flight, see
-// membership/group.
+// [InViews] is the form that tolerates false suspicions. Model: a minority of the processes may crash, and links are
+// FIFO. After the second phase each receiver logs the final priority, and reports this to the other receivers. A
+// receiver delivers the message when all receivers have logged its final priority. After a crash, the processes agree
+// on a new view, that is, on the set of members. This view change completes the messages in flight (see
+// membership/group).
 //
-// [InViews] is uniform. Take any two processes, even excluded or crashed processes, and the messages addressed to
-// both: the sequence that one process has delivered is a prefix of the sequence that the other process has
-// delivered. A delivery takes four message delays. A silent receiver stops deliveries until a view excludes it.
-// Meanwhile senders can continue to send, and receivers hold the messages in flight. Counts and priorities restart
-// in each view. If they reach their maximum, 2^56, within a view, messages wait for the next view.
+// [InViews] is uniform. Consider any two processes, which may be excluded or crashed, and only the messages that are
+// addressed to both. Then the sequence that one process has delivered is a prefix of the sequence that the other
+// process has delivered. A delivery takes four message delays. A silent receiver stops deliveries until a view
+// excludes it. Meanwhile senders can continue to send, and receivers keep the messages in their queues. Counts and
+// priorities restart in each view. If they reach their maximum, 2^56, within a view, messages wait for the next view.
 //
 // Neither form promises FIFO or causal order.
 //
 // Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario, from
-// Birman and Joseph (1987). A process compares equal priorities by the IDs of their proposers. Parley differs from
-// the lecture in two ways. First, the lecture's rule takes the highest priority among the buffered messages, which
-// breaks total order; see queue.hold for the correction. Second, ballots distinguish the takeovers of several
-// receivers; the lecture does not mention them.
+// Birman and Joseph (1987). The IDs of the proposers order equal priorities. Parley differs from the lecture in two
+// ways. First, the lecture's rule takes the highest priority among the buffered messages, which breaks total order;
+// see queue.hold for the correction. Second, if several receivers take over, each uses its own ballot. The lecture
+// has no ballots.
 package atomic
 
 import (
@@ -61,8 +61,8 @@ type Config struct {
 	Detector bool
 }
 
-// New returns the lecture's form. It broadcasts upon problem.Request, to all, or problem.RequestTo, and
-// delivers a message with its sender. It panics if c is invalid.
+// New returns the lecture's form. A problem.Request broadcasts to all processes, and a problem.RequestTo to named
+// receivers. The protocol delivers a message with its sender. New panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := parley.CheckN(c.N, 1); err != nil {
 		panic("atomic: " + err.Error())
@@ -122,7 +122,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	const uniform = "a process that delivers a message and crashes may be the only process that knows " +
 		"the final priority"
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Validity, "a sender that is up receives the answers of all receivers "+
 			"that are up", end),
 		parley.Promised(problem.Agreement, "a process that holds a message takes it over from a crashed coordinator", end),
@@ -133,5 +133,5 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.UniformAgreement, "", uniform),
 		parley.Promised(problem.UniformTotalOrder, "", uniform),
 		parley.Promised(problem.Delivery, "processes other than the sender deliver a broadcast", end),
-	}
+	}, proofs)
 }

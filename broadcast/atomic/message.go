@@ -10,14 +10,14 @@ import (
 	"parley"
 )
 
-// The messages. Origin and Seq of each name the message m of the layer above that it is about: its sender,
-// and its number among the sender's messages, from 1; in the form in views, from 1 in each view. Body begins
-// with a number, the mark: in the lecture's form a ballot, in the form in views the number of the message
-// among all on its link in this view, from 1. Fields that a kind does not use are zero.
+// The messages. Each message is about a message m of the layer above. Origin is the sender of m. Seq is the number of
+// m among the messages of this sender, from 1; in the form in views, the numbers restart in each view. Body begins
+// with a number, the mark. In the lecture's form the mark is a ballot. In the form in views it is the number of the
+// message among all messages on its link in this view, from 1. Fields that a kind does not use are zero.
 const (
 	// Req carries m to a receiver and asks for a proposal. Body: mark, receivers, payload.
 	Req parley.Kind = iota + 1
-	// Prop proposes a priority, made of the number Value and the link's sender. Body: mark.
+	// Prop proposes a priority, which consists of the number in Value and the sender of Prop. Body: mark.
 	Prop
 	// Final carries the final priority of m. Value: its number. Body: mark, proposer and, for receivers that
 	// do not hold m, receivers and payload.
@@ -38,8 +38,8 @@ var kinds = []string{"", "REQ", "PROP", "FINAL", "STATUS", "KNOWN", "REFUSE", "L
 // maxNumber is the largest number, ballot or count that is accepted from a peer.
 const maxNumber = 1 << 56
 
-// State is what a receiver knows about a message: the lecture's answers III, I and II, and the one that it
-// leaves out.
+// State is what a receiver knows about a message: the lecture's answers III, I and II, and a fourth answer, which the
+// lecture omits.
 type State uint8
 
 // The states of a message at a receiver.
@@ -126,8 +126,8 @@ func decode(q parley.Msg, from parley.ID, n int) (message, error) {
 	return m, nil
 }
 
-// PriorityOf returns the priority that a message carries: a proposal, a final priority, or that of an answer.
-// from is the process that sent the message, and n the number of processes.
+// PriorityOf returns the priority in a message: a proposal, a final priority, or the priority in an answer. The
+// argument from is the process that sent the message, and n is the number of processes.
 func PriorityOf(m parley.Msg, from parley.ID, n int) (Priority, bool) {
 	read, err := decode(m, from, n)
 	told := m.Kind == Prop || m.Kind == Final || m.Kind == Known && read.state != Unknown

@@ -2,19 +2,21 @@ package atomic
 
 import (
 	"cmp"
+	"fmt"
 
 	"parley"
 	"parley/broadcast/problem"
 )
 
-// Priority is the place of a message in the total order: lowest first, by number and then by the process that
-// proposed the number. No process proposes a number twice, so no two messages have the same priority.
+// Priority is the place of a message in the total order. The lowest priority comes first. Priorities are ordered by
+// number, and then by the process that proposed the number. No process proposes a number twice, so no two messages
+// have the same priority.
 type Priority struct {
 	Number uint64
 	By     parley.ID
 }
 
-// Compare is negative if p comes before q, positive if q comes first.
+// Compare returns a negative number if p comes before q, and a positive number if q comes first.
 func (p Priority) Compare(q Priority) int {
 	return cmp.Or(cmp.Compare(p.Number, q.Number), cmp.Compare(p.By, q.By))
 }
@@ -92,7 +94,35 @@ func (q *queue) head() *entry {
 	return head
 }
 
+// show shows the held messages with their priorities and what they wait for.
+func (q *queue) show(v *parley.Vars) {
+	head := q.head()
+	for i := range q.held {
+		e := &q.held[i]
+		if e.state == Unknown {
+			continue
+		}
+		x := problem.Held(e.sender, e.k, e.body, "")
+		x.Place = fmt.Sprintf("%d by %s, proposed", e.priority.Number, v.Called(e.priority.By))
+		switch {
+		case e.state == Undeliverable:
+			x.Waits = "its final priority"
+		case e != head:
+			x.Waits = "a message with a smaller priority, proposed or final"
+		default:
+			x.Waits = "notice that all receivers know its final priority"
+		}
+		if e.state != Undeliverable {
+			x.Place = fmt.Sprintf("%d by %s, final", e.priority.Number, v.Called(e.priority.By))
+		}
+		v.Derive(x)
+	}
+}
+
 func (q *queue) visit(v *parley.Vars) {
+	if v.Showing() {
+		q.show(v)
+	}
 	parley.Num(v, "counter", &q.counter)
 	visit(v, "held", &q.held)
 }

@@ -2,17 +2,17 @@ package atomic
 
 import "parley"
 
-// Answer is a receiver's answer to a process that takes a message over: the state and, unless that is
-// Unknown, the priority.
+// Answer is a receiver's answer to a process that takes over a message. It contains the state and, unless the state
+// is Unknown, the priority.
 type Answer struct {
 	State    State
 	Priority Priority
 }
 
-// Recover is the lecture's rule for a process that takes a message over and has the answers of all live
-// receivers: a final priority that any of them knows stands and is multicast. Otherwise there is none, known
-// is false, and phase I runs again. A receiver that has delivered the message knows the final priority,
-// whatever is in its queue.
+// Recover is the lecture's rule for a process that takes over a message and has the answers of all live receivers. If
+// any of them knows the final priority, this priority stands, and the process multicasts it. Otherwise known is
+// false, and phase I runs again. A receiver that has delivered the message knows the final priority, whatever is in
+// its queue.
 func Recover(answers []Answer) (final Priority, known bool) {
 	for _, a := range answers {
 		if a.State == Deliverable || a.State == Delivered {

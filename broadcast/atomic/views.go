@@ -8,12 +8,11 @@ import (
 	"parley/membership/group"
 )
 
-// InViews returns the form that tolerates false suspicions, on the views of membership/group. It broadcasts
-// upon problem.Request, to all members of the view, or to those that problem.RequestTo names, and delivers a
-// message with its sender and, as Seq, its position among the deliveries of the process. With c.Durable a
-// process that crashed resumes from its log, see group.Config. A joiner receives the state of its sponsor and
-// then, until it is a member, those of the sponsor's deliveries and of the cut's messages that are addressed
-// to it.
+// InViews returns the form that tolerates false suspicions, on the views of membership/group. A problem.Request
+// broadcasts to all members of the view, and a problem.RequestTo to the members that it names. A delivery has the
+// sender of the message and, as Seq, its position among the deliveries of the process. With c.Durable a process that
+// crashed resumes from its log (see group.Config). A joiner receives the state of its sponsor. Then, until it is a
+// member, it receives the deliveries of the sponsor and the messages of the cut that are addressed to it.
 func InViews(c group.Config) parley.Protocol {
 	p := group.New(c, LayerSpec(c))
 	p.Name = "atomic-views"

@@ -1,31 +1,31 @@
-// Package bracha implements reliable broadcast among processes that may lie. If the sender of a message lies, the
-// correct processes still deliver the same message, or all deliver nothing.
+// Package bracha implements reliable broadcast among processes that may lie. Even if the sender of a message lies,
+// all correct processes deliver the same message, or all deliver nothing.
 //
 // The problem: if a correct process broadcasts or delivers a message, all correct processes deliver it. For the
 // k-th broadcast of a lying sender, all correct processes deliver the same message, or all deliver nothing. Correct
 // processes deliver a message of a correct sender only if that sender has broadcast it.
 //
-// The model: asynchronous messages; up to m processes are Byzantine, that is, behave in any way. Messages are oral
-// (unsigned). Links lose nothing and name the sender. The bound: n > 3m. The protocol needs no timing, no detector
-// and no signatures.
+// The model: asynchronous messages. Up to m processes are Byzantine, that is, they may do anything. Messages are oral
+// (unsigned). Links lose no messages, and tell the receiver which process sent a message. The bound: n > 3m. The
+// protocol needs no timing, no detector and no signatures.
 //
-// The sender sends its value to all (INITIAL). Each process echoes one value (ECHO): the first value that it
-// receives from the sender, or a value that other processes echo or vouch for in sufficient number. A process
-// vouches for a value (READY) when more than (n+m)/2 processes echo the value, or when m+1 processes vouch for it.
-// It delivers the value when 2m+1 processes vouch for it.
+// The sender sends its value to all (INITIAL). Each process echoes one value (ECHO): the first value that it receives
+// from the sender, or a value that enough other processes echo or vouch for. A process vouches for a value (READY)
+// when more than (n+m)/2 processes echo the value, or when m+1 processes vouch for it. It delivers the value when
+// 2m+1 processes vouch for it.
 //
-// Why it works: two sets of more than (n+m)/2 processes share more than m processes. So they share a correct
-// process, which echoes only one value. Therefore correct processes never vouch for different values, for any n:
-// among m+1 processes that vouch, at least one is correct.
+// Why it works: two sets of more than (n+m)/2 processes share more than m processes. So they share a correct process,
+// which echoes only one value. Therefore correct processes never vouch for different values because of echoes. The
+// rule of m+1 processes adds no other value, because at least one of m+1 processes is correct. This holds for any n.
 //
-// If a process delivers, at least m+1 correct processes have vouched. All other correct processes receive these
-// messages, and vouch, too. Because n-m >= 2m+1 processes are correct, all correct processes deliver. If the sender
-// is correct, all n-m correct processes echo its value, and n-m > (n+m)/2. The inequalities n-m >= 2m+1 and n-m >
-// (n+m)/2 need n > 3m.
+// If a correct process delivers a value, at least m+1 correct processes have vouched for it. All other correct
+// processes receive these messages, and also vouch for the value. At least n-m processes are correct, and n-m >=
+// 2m+1, so all correct processes deliver the value. If the sender is correct, all correct processes echo its value.
+// These are enough, because n-m > (n+m)/2. Both inequalities hold because n > 3m.
 //
-// The protocol is uniform in one sense: if a process delivers while it still follows the protocol, all correct
-// processes deliver the same, even if that process crashes immediately afterwards. Deliveries of a liar mean
-// nothing.
+// The protocol is uniform in one sense. Suppose that a process delivers a message while it still follows the
+// protocol, and then crashes. All correct processes deliver this message, too. The deliveries of a liar have no
+// meaning.
 //
 // Memory: for each sender a process keeps a window of up to Config.Window broadcasts. The window begins at the
 // first broadcast that the process has not delivered. For each broadcast the process keeps two sets of processes,
@@ -33,15 +33,16 @@
 //
 // A process refuses broadcasts beyond its window. A sender broadcasts only in the first third of its own window. A
 // process answers INITIAL with ECHO only in the first two thirds of its window. So no correct process refuses a
-// message that others need, provided that no correct process is more than a third of a window behind another in the
-// broadcasts of one sender. This is one more condition on the links. Every protocol with bounded memory needs such
-// a condition, because a slow process may need messages that all others have forgotten.
+// message that others need. This holds on one condition: in the broadcasts of each sender, no correct process is more
+// than a third of a window behind another. This is one more condition on the links. Every protocol with bounded
+// memory needs such a condition, because a slow process may need messages that all others have deleted.
 //
-// Not promised: any order; anything about a process that restarts. Such a process has forgotten for which values it
-// vouched, and might vouch for others. So it stays silent forever, and counts as faulty.
+// The protocol promises no order. It promises nothing about a process that restarts. A restarted process does not
+// know for which values it vouched before, and might vouch for other values. So it stays silent forever, and counts
+// as faulty.
 //
-// Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2; the numbering of broadcasts
-// and the window are this package's.
+// Source: Bracha, Asynchronous Byzantine agreement protocols (1987), section 2. The numbering of broadcasts and the
+// window are additions of this package.
 package bracha
 
 import (
@@ -51,13 +52,13 @@ import (
 	"parley"
 )
 
-// The messages. Origin: the sender of the broadcast. Seq: its number among the
-// sender's, from 1. Body: the value, which is the payload.
+// The messages. Origin: the sender of the broadcast. Seq: the number of the broadcast among the broadcasts of this
+// sender, from 1. Body: the value, which is the payload.
 const (
 	// Initial comes from the sender itself.
 	Initial parley.Kind = iota + 1
-	// Echo reports that its sender has received the value from the broadcast's sender, or has reason to
-	// believe that others have.
+	// Echo reports that its sender has received the value from the sender of the broadcast, or that enough other
+	// processes echo it or vouch for it.
 	Echo
 	// Ready vouches for the value: no correct process will ever vouch for another.
 	Ready

@@ -14,10 +14,10 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Window is how many broadcasts of one sender a process keeps at a time, from the first one that it has
-	// not delivered; by default 96, at least 3. A correct process may fall behind by a third of it.
+	// Window is how many broadcasts of one sender a process keeps, from the first broadcast that it has not
+	// delivered. The default is 96, and the minimum is 3. A correct process may fall behind by a third of Window.
 	Window int
-	// Limit is the largest payload, in bytes; by default 64 KiB.
+	// Limit is the largest payload, in bytes. The default is 64 KiB.
 	Limit int
 }
 
@@ -96,7 +96,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		live = missing(a)
 	}
 	const joined = "n > 3m: if one correct process delivers, m+1 correct processes are ready, and all others join them"
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Validity, "n > 3m: all correct processes echo what a correct sender broadcasts", live),
 		parley.Promised(problem.Agreement, joined, live),
 		parley.Promised(problem.SenderIntegrity,
@@ -104,7 +104,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Delivery, "follows from validity if a process broadcasts", live),
 		parley.Promised(Consistency, "any two sets of more than (n+m)/2 echoing processes share a correct process", safe),
 		parley.Promised(Totality, joined, live),
-	}
+	}, proofs)
 }
 
 // missing returns why a message may not reach all, or "".

@@ -1,124 +1,127 @@
 // Package byzantine implements total order broadcast among processes that may lie: all correct processes deliver
 // the same messages in the same order, whatever m faulty processes do.
 //
-// The problem: reliable broadcast in which any two correct processes deliver messages in the same order. There are
-// n > 3m processes, and at most m of them fail in any way.
+// The problem: reliable broadcast in which any two correct processes deliver messages in the same order. At most m of
+// the n processes are faulty, and n > 3m. Faulty processes may do anything.
 //
 // The model: rounds on demand, that is, rounds that begin when a process requests them
 // (lockstep.Schedule.OnDemand). Messages are oral (unsigned).
 //
 // The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send
-// one batch of requests. All processes agree on the vector of the digests of these batches. For this, a slot has
-// one agreement by exponential information gathering (package eig) for each process; all agreements of a slot run
-// side by side. A process with requests opens the next slot. Each other process then adds its own requests, as many
-// as its window allows (see the second decision below). Many slots are in flight at a time, and are delivered in
-// order. Within a slot, batches are ordered by process. Within a batch, requests are ordered by arrival.
+// one batch of requests. All processes agree on the digests of these batches: on a vector with one digest for each
+// process. To do this, a slot runs n agreements in parallel, one for each process. The algorithm is exponential
+// information gathering (package eig). A process with requests opens the next slot. Each other process then adds its
+// own requests to this slot. A window limits their number (see the second decision below). Many slots may be in
+// flight at the same time. Their batches are delivered in the order of the slots. Within a slot, batches are ordered
+// by process. Within a batch, requests are ordered by arrival.
 //
-// The requests of one sender are numbered, and all processes deliver them in the order of their numbers. A request
-// that has a number too high or too low is not delivered. Its sender then proposes it again.
+// The requests of one sender are numbered, and all processes deliver them in the order of their numbers. If a request
+// in an agreed batch does not have the next number of its sender, no correct process delivers it. The sender then
+// proposes the request again.
 //
-// Agreement on a digest is useless if no correct process has the bytes of the batch: processes would wait for the
-// batch forever. For this reason, a process relays the digest of a batch only if it holds the batch. In round 0
-// each process sends the batch itself. Each other process computes the digest of the received bytes, and relays it
-// as the value of the batch's sender. If the decision is a digest, a majority of the processes claimed to have the
-// batch. These are more than m processes, so a correct process holds the bytes. A process without the bytes
-// requests them from all others, outside the rounds, and waits. It never skips the batch.
+// Suppose that the processes agreed on a digest, but no correct process had the bytes of the batch. Then all
+// processes would wait for the batch forever. To prevent this, a process relays the digest of a batch only if it
+// holds the batch. In round 0 each process sends its batch, not only the digest. Each other process computes the
+// digest of the received bytes, and relays the digest as the value of the batch's sender. If the processes decide on
+// a digest, a majority of them relayed it. A majority is more than m processes, so a correct process holds the bytes.
+// A process without the bytes requests them from all others, outside the rounds. It waits for the bytes, and never
+// skips the batch.
 //
-// Why it works: by interactive consistency, a slot's vector is the same at all correct processes, and a digest
-// identifies one batch. So all deliveries are a function of the agreed values. The batch of a correct process is in
-// every vector, because the messages of correct processes are in time. If a slot begins at one correct process, it
-// begins at all, and deadlines end its rounds. A process that lacks a batch gets it two message delays after its
-// request.
+// Why it works: The agreements of a slot guarantee interactive consistency, so its vector is the same at all correct
+// processes. A digest identifies one batch. So the agreed values alone determine all deliveries. The batch of a
+// correct process is in every vector, because the messages of correct processes are in time. If a slot begins at one
+// correct process, it begins at all correct processes, and deadlines end its rounds. A process that lacks a batch
+// receives it at most two message delays after it has requested it.
 //
-// A late process counts as faulty. But it continues to run, so it should deliver what all others deliver. So the
-// sender of a batch, too, decides by the relayed values, see [eig.Observed]; otherwise a late sender could deliver
-// a batch that the others do not. If m > 0, every process sends a mark in every slot: a digest of the values that
-// it agreed on up to some earlier slot. A process is out, that is, it delivers nothing until it has rejoined, in
-// three cases: it receives from fewer than n-m-1 others in a round; its messages reach fewer than n-m-1 others; or
-// it learns that n-m others have another mark.
+// A late process counts as faulty. But it continues to run, so it should deliver what all others deliver. For this
+// reason, even the sender of a batch decides by the values that the others relay (see [eig.Observed]). Otherwise a
+// late sender could deliver a batch that the others do not deliver. If m > 0, every process also sends a mark in
+// every slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process can be
+// out: then it delivers nothing until it has rejoined. It goes out in three cases: it receives from fewer than n-m-1
+// others in a round; its messages reach fewer than n-m-1 others; or it learns that n-m others have another mark.
 //
-// A process that restarts, or missed the end of a round, cannot join the running slots: the times at which slots
-// may begin depend on earlier slots, which this process has not seen. So the order is divided into eras, and each
-// era has slots from 1. A process that is out asks all others to admit it. Each of them then puts a wish for this
-// process into its batches. The era ends after the slot that delivers the wishes of m+1 processes for one process;
-// at least one of the m+1 is correct. That slot is the same at all processes. Agreements on later slots of the era
-// are dropped, and the senders propose their batches again.
+// A process that has restarted, or that missed the end of a round, cannot join the slots in flight. The times at
+// which slots may begin depend on earlier slots, which this process has not seen. So the order is divided into eras,
+// and the slots of each era are numbered from 1. A process that is out asks all others to admit it. Each of the
+// others then puts a wish, which is a vote for this process, into its batches. The era ends after the slot in which
+// wishes of m+1 processes for the same process have been delivered. At least one of the m+1 processes is correct. All
+// correct processes end the era after the same slot. Agreements on later slots of the era are dropped, and the
+// senders propose their batches again.
 //
-// A process reports that it is ready for the next era in two cases: the current era has ended at this process, or
-// m+1 others have reported that they are ready. It begins the next era when 2m+1 processes are ready. So when a
-// process begins an era, some correct process knows the end of the previous era. All correct processes begin an era
-// within two message delays. To allow for that, rounds are one message delay longer in all eras except the first.
-// Each process sends the end of the previous era to the processes that join: how many requests of each sender were
-// delivered. A joining process accepts an end that m+1 processes report identically. It takes part in the era from
-// the first slot, and delivers from that slot on.
+// A process reports that it is ready for the next era in two cases: the current era has ended at this process, or m+1
+// others have reported that they are ready. The process begins the next era when 2m+1 processes are ready. So when a
+// process begins an era, at least one correct process knows where the previous era ended. All correct processes begin
+// an era within two message delays. To allow for that, rounds are one message delay longer in all eras except the
+// first. Each process sends the joining processes a report on the previous era: how many requests of each sender had
+// been delivered at its end. A joining process accepts a report that it has received from m+1 processes. It takes
+// part in the new era, and delivers, from the first slot on.
 //
-// If more than m processes are out at a time, the rest may be too few to agree, or to admit a process. For this
-// case, the order can be reset. A process that is out reports that. When n-m processes have reported it, at least
-// m+1 of the reports are true. Then these processes report that they are ready for a new era, whose number is
-// greater than the number of every era that has begun. The other processes follow when m+1 processes are ready. The
-// new era begins when 2m+1 processes are ready. If m+1 others ask repeatedly and are not admitted, a member that is
-// not out reports itself as out, too.
+// If more than m processes are out at the same time, the remaining processes may be too few to agree, or to admit a
+// process. For this case, the order can be reset. Each process that is out reports this to the others. When n-m
+// processes have reported that they are out, at least m+1 of the reports are true. Then the processes that are out
+// report that they are ready for a new era. The number of this era is greater than the number of every era that has
+// begun. The other processes follow when m+1 processes are ready. The new era begins when 2m+1 processes are ready. A
+// member also goes out if m+1 others ask repeatedly and are not admitted.
 //
-// After a reset no process knows where the old order ended. So in the first slot of the new era each process claims
-// what it has delivered. If the processes agree on the claims of n-m processes, these claims determine the position
-// at which the order continues. See reform.go. A reset fails if a ready process is too late. The processes then try
-// again; Config.Tries limits the attempts.
+// After a reset no process knows where the old order ended. So in the first slot of the new era each process sends a
+// claim: what it has delivered. If the agreed vector contains the claims of n-m processes, these claims determine the
+// position at which the order continues (see reform.go). Otherwise the reset fails, for example because a process was
+// too late. The processes then try again. Config.Tries limits the attempts.
 //
 // Guaranteed with n > 3m, at most m processes faulty at a time, and delays within the schedule: total order,
 // agreement, validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
-// Restored. It does not deliver the messages that the others delivered meanwhile. The field Value of a delivery is
-// its position in the order, so a gap between positions shows how much the process missed.
+// Restored. It does not deliver the messages that the others delivered while it was out. The field Value of a
+// delivery is its position in the order. So a gap between positions shows how many messages the process missed.
 //
-// If more than m processes were out, the guarantees are weaker. Suppose that all faults were silence or lateness,
-// and that n-m correct processes are up and in time again. Then these processes rejoin after tens of rounds, and
-// from then on all guarantees above hold. The following holds for the time before:
+// If more than m processes were out, the guarantees are weaker. Suppose that all faults were silence or lateness, and
+// that n-m correct processes are up and in time again. Then these processes rejoin after tens of rounds. From then on
+// all guarantees above hold again. For the time before, only this is guaranteed:
 //
-//   - A position is used for only one payload, with two exceptions: at most m processes knew of its first use, or
-//     all processes that knew of it have crashed.
+//   - Each position has only one payload, with two exceptions. A position may be used again if at most m processes
+//     knew of its first use, or if all processes that knew of its first use have crashed.
 //   - A request to a correct process that did not crash is delivered. If at most m of the resetting processes had
 //     delivered the request before the reset, they may deliver it twice, at two positions.
-//   - Processes do not deliver the messages that they missed.
-//   - The claim of a liar may count. Then positions may jump ahead. A request is also not delivered again if only a
-//     liar and one correct process claim to have delivered it.
+//   - A process does not deliver the messages that it missed.
+//   - The claim of a liar may count. Then positions may jump ahead. Suppose that only a liar and one correct process
+//     claim to have delivered a request. Then the request is not delivered again, so the other processes miss it.
 //
-// Not guaranteed: uniformity, which has no meaning for liars; the order of one sender's requests if the sender
-// lies; fairness to requests that are sent to a liar; requests that are sent to a process before it crashes.
-// Nothing is promised, not even safety, if delays are longer than the schedule allows, or if more than m processes
-// are faulty and one of them lies. If two correct processes then deliver different messages, they may detect that
-// late or never.
+// Not guaranteed: uniformity, which has no meaning for liars; the order of the requests of a sender that lies; the
+// delivery of a request that was sent to a liar, or to a process that then crashed. Nothing is promised, not even
+// safety, in two cases: delays are longer than the schedule allows, or more than m processes are faulty and one of
+// them lies. In these cases, two correct processes may deliver different messages, and may detect this late or never.
 //
-// Source: slots of interactive consistency that form an order are from Lamport, Time, Clocks and the state machine
+// Source: the order made of slots with interactive consistency is from Lamport, Time, Clocks and the state machine
 // approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by exponential
 // information gathering (package eig).
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process asks to be admitted, because it cannot join the running slots.
-// The wishes of m+1 processes, delivered in the order itself, end the era. All processes begin the next era from
-// slot 1 as soon as 2m+1 processes are ready for it. Motive: the membership changes at the same place of the order
-// everywhere, and liars alone cannot cause a change. The process that joins knows as much about the new slots as
-// all others. Cost: while a process is silent, rounds last 1.5 times as long in later eras, because processes begin
-// a slot within two message delays instead of one. A process that rejoins does not deliver what it missed.
+// A Byzantine order has eras. A restarted process asks to be admitted, because it cannot join the slots in flight.
+// The other processes put their wishes to admit it into the order itself. An era ends when the wishes of m+1
+// processes have been delivered. All processes begin the next era from slot 1 as soon as 2m+1 processes are ready for
+// it. Motive: the membership changes at the same position of the order at all correct processes, and liars alone
+// cannot cause a change. The process that joins knows as much about the new slots as all others. Cost: while a
+// process is silent, rounds last 1.5 times as long in later eras, because processes begin a slot within two message
+// delays instead of one. A process that rejoins does not deliver what it missed.
 //
-// Each process limits the rate of its requests. The bytes of its batches in running slots are at most a window. The
-// window grows while the process is in time. It halves when the process is late, or when its messages arrive late
-// at the others. The process also spreads its batches over the time that a slot takes. Motive: while a process is
-// silent, rounds end by deadlines. If a process submitted more requests than the computers can handle, all
-// processes would be late, and the order would be reset. The window does not depend on the duration of slots,
-// because liars can influence this duration. Cost: a single sender reaches its full rate only after the time of a
-// dozen slots. As long as all slots end before their deadlines, a process cannot notice that rounds are too short
-// for the load.
+// Each process limits the rate of its requests: a window limits the total size of its batches in flight. The window
+// grows while the process is in time. The window halves when the process is late, or when its messages arrive late at
+// the others. The process also spreads its batches over the time that a slot takes. Motive: while a process is
+// silent, rounds end by deadlines. If a process submitted more requests than the computers can handle, all processes
+// would be late, and the order would be reset. The window does not depend on the duration of slots, because liars can
+// influence this duration. Cost: a single sender reaches its full rate only after the time of a dozen slots. As long
+// as all slots end before their deadlines, a process cannot notice that rounds are too short for the load.
 //
-// The bytes that a liar makes others store are bounded. During the longest possible duration of a slot, a process
-// sends batches with at most a fixed number of bytes. Every other process stores at most twice as many bytes from
-// it. Motive: a process must store messages for slots that may still begin, and must not refuse a message of a
-// correct process. Cost: the length of a round limits the rate of one sender.
+// A liar can make another process store only a bounded number of bytes. The total size of the batches that a process
+// may send during the longest possible duration of a slot is fixed. Every other process stores at most twice this
+// size from each process. Motive: a process must store messages for slots that may still begin, and must not refuse a
+// message of a correct process. Cost: the length of a round limits the rate of one sender.
 //
-// A Byzantine order can be reset when n-m processes report that they are out. In the first slot of a new era these
-// processes agree on what each has delivered, and the order continues after that. Motive: if more than m processes
-// are out, too few are left to admit a process. Cost: positions may jump, and at most m processes may deliver a
-// payload twice. If only a liar and one correct process claim to have delivered a payload, the payload is not
-// delivered again.
+// A Byzantine order can be reset when n-m processes report that they are out. In the first slot of a new era the
+// processes agree on what each of them has delivered. The order continues after the last of these deliveries. Motive:
+// if more than m processes are out, too few are left to admit a process. Cost: positions may jump, and at most m
+// processes may deliver a payload twice. If only a liar and one correct process claim to have delivered a payload,
+// the other processes miss it.
 //
 // BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
 // processor without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: this is the only
@@ -132,33 +135,33 @@ import (
 	"parley/mux"
 )
 
-// The messages on the link in addition to frames. They belong to no round. Frames, Fetch and Bytes have the
-// era in their Epoch, the others have none.
+// The messages on the link in addition to frames. They belong to no round. Frames, Fetch and Bytes have the number of
+// the era in their Epoch. The others have no Epoch.
 const (
 	// Fetch requests a batch. Value: the slot. Origin: the process of the batch. Body: its digest.
 	Fetch parley.Kind = lockstep.Frame + 1 + iota
 	// Bytes is the answer. Value: the slot. Origin: the process of the batch. Body: the batch.
 	Bytes
-	// Where reports that the sender is out, and asks which era is running; the answer is Ready. Value: the
-	// era that the sender is ready for.
+	// Where reports that the sender is out, and asks which era is running. The answer is Ready. Value: the era for
+	// which the sender is ready.
 	Where
-	// Join asks to end an era, to take part from the next one on. Value: the era. Seq: the sender's
-	// incarnation, that is, the number of this request.
+	// Join asks the others to end an era, so that the sender can take part from the next era on. Value: the era. Seq:
+	// the sender's incarnation, that is, the number of this request.
 	Join
-	// Ready reports that the sender knows the end of the previous era, that n-m processes are out and the
-	// order must be reset, or that a correct process knows one of these. Value: the era. Seq: 1 if the sender
-	// is out, otherwise 0.
+	// Ready reports that the sender is ready for an era. There are three possible reasons: the sender knows the end
+	// of the previous era; n-m processes are out, so the order must be reset; or the sender has learned that a
+	// correct process knows one of these facts. Value: the era. Seq: 1 if the sender is out, otherwise 0.
 	Ready
-	// State carries to a joining process what was delivered before an era. Value: the era. Seq: the
-	// receiver's incarnation. Body: see encodeState.
+	// State tells a joining process what was delivered before an era. Value: the era. Seq: the receiver's
+	// incarnation. Body: see encodeState.
 	State
 )
 
 // The indications.
 const (
-	// Out reports that the process delivers nothing until it is back.
+	// Out reports that the process delivers nothing until it indicates Restored.
 	Out parley.Kind = parley.Indication + 0x34 + iota
-	// Restored reports that the process is back: it delivers what comes after position Value. Seq: how many
+	// Restored reports that the process takes part again. It delivers everything after position Value. Seq: how many
 	// of its own requests it will propose again.
 	Restored
 )

@@ -14,22 +14,23 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Window is how many slots may be unfinished; by default 64. A process keeps the batches of three times
-	// as many, n batches for each slot.
+	// Window is how many slots may be unfinished. The default is 64. A process keeps the batches of three times as
+	// many slots, with n batches for each slot.
 	Window int
-	// Depth is how many slots may be unfinished when a process opens another one itself, unless a quarter of
-	// a batch waits; by default 4, at most Window.
+	// Depth bounds the number of unfinished slots: a process opens another slot itself only if fewer than Depth slots
+	// are unfinished, or if a quarter of a batch waits. The default is 4, and the maximum is Window.
 	Depth int
-	// Batch is the size of the largest batch, in bytes, by default 64 KiB; it bounds a payload too. Queue is
-	// how many bytes may wait for slots, by default 16 batches.
+	// Batch is the size of the largest batch, in bytes, by default 64 KiB. It also bounds the size of a payload.
+	// Queue is how many bytes may wait for slots, by default 16 batches.
 	Batch, Queue int
-	// Flight is how many bytes of batches one process may begin in the time in which a slot is certain to
-	// end; by default 96 batches. More wait in the queue. Others keep at most twice as many of it, which
-	// bounds what a liar can make them keep.
+	// Flight limits the total size of the batches that a process may send during the longest possible duration of a
+	// slot. It is in bytes. The default is 96 batches. Further requests wait in the queue. The other processes keep
+	// at most twice as many bytes from each process, so a liar can make them keep only a bounded number of bytes.
 	Flight int
-	// Tries is how often a process that is out asks for the order without success until it gives up, and how
-	// often one whose batches arrive too late for the others opens slots; then it does so only upon a
-	// request, or when others do. By default 16, so that simulated runs end.
+	// Tries limits how often a process that is out asks for the order without success, before it gives up. It also
+	// limits how often a process opens slots if its batches arrive too late for the others. After that, such a
+	// process opens slots only upon a request, or when others open them. The default is 16, so that simulated runs
+	// end.
 	Tries int
 	// Final is for an order whose layer above needs all deliveries: a process that is out stays out, and
 	// there is only one era.

@@ -82,7 +82,7 @@ func (p *process) newEra(number uint64) *era {
 	return e
 }
 
-// In returns the schedule of an era: in all but the first, rounds are longer by half.
+// In returns the schedule of an era. In all eras except the first, rounds are 1.5 times as long.
 func In(era uint64, when lockstep.Schedule) lockstep.Schedule {
 	if era == 0 {
 		return when

@@ -11,8 +11,8 @@ import (
 	"parley/mux"
 )
 
-// The messages of rounds. Those of later rounds are levels of eig, with the number of the agreement in their
-// path.
+// The messages of rounds. The messages of later rounds also include levels of eig, with the number of the agreement
+// in their path.
 //
 // Batch, in round 0: what this process broadcasts. Body: a batch. Heard: in round 0, without contents, if
 // there is no batch; in later rounds, the processes whose frames of the previous round arrived in time. Body:

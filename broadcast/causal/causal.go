@@ -1,49 +1,51 @@
 // Package causal implements causal broadcast, in two forms. In one form, each message carries all messages on which
 // it may depend (Piggyback). In the other form, each message carries a vector clock, which counts those messages.
 //
-// The problem: causal broadcast is reliable broadcast with one more promise. A message m directly precedes m' if
-// the sender of m' broadcast or delivered m before it broadcast m'. A message causally precedes m' if it directly
-// precedes m', or if it precedes a message that causally precedes m'. If m causally precedes m', every correct
-// process that delivers m' has delivered m before. If neither of two messages precedes the other, processes may
-// deliver them in different orders.
+// The problem: causal broadcast is reliable broadcast with one more promise. A message m directly precedes a message
+// m' if the sender of m' broadcast or delivered m before it broadcast m'. A message causally precedes m' if a chain
+// of direct precedences leads from it to m'. If m causally precedes m', every correct process that delivers m' has
+// delivered m before. If neither of two messages precedes the other, processes may deliver them in different orders.
 //
-// The protocol runs on top of another broadcast, and has its model: asynchronous messages, and crashes. But no
-// process may lie, because a process that piggybacks a message could forge it. The protocol also has the validity
-// and the agreement of the broadcast beneath, uniform or not.
+// The protocol runs on top of another broadcast, and has the model of that broadcast: asynchronous messages, and
+// crashes. But no process may lie, because a process that piggybacks a message could forge the message. The protocol
+// keeps the validity and the agreement of the broadcast in the layer below. If that broadcast is uniform, so is this
+// protocol.
 //
-// Piggyback is the form of the lecture (docs/explanation/sources.md), and works on top of FIFO broadcast. A
-// broadcast is a bundle of messages. It contains first the messages that its sender has delivered since its
-// previous broadcast (prevDlvs, its own messages included), complete and in order, and then the new message. A
-// receiver delivers those messages of the bundle that it has not delivered yet. This works because each message
-// that causally precedes m' is in one of three places: in the bundle of m' itself; in an earlier bundle of the
-// sender of m'; or in the bundle of a message that one of these bundles contains. No message ever waits for another
-// message. Bundles are numbered: if the layer beneath is not FIFO, a process notices that, and delivers nothing
-// more from that sender. The cost is length: a bundle grows with the number of messages that its sender has
-// delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its
-// own, it broadcasts them alone. So neither memory nor messages grow without bound.
+// Piggyback is the form of the lecture (docs/explanation/sources.md), and works on top of FIFO broadcast. A broadcast
+// is a bundle of messages. First come all messages that the sender has delivered since its previous broadcast,
+// including its own, in the order of delivery. The lecture calls this list prevDlvs. The last message of the bundle
+// is the new message. A receiver delivers the messages of the bundle that it has not delivered yet. This works
+// because each message that causally precedes m' is in one of three places: in the bundle of m' itself; in an earlier
+// bundle of the sender of m'; or in the bundle of a message that one of these bundles contains. No message ever waits
+// for another message. Bundles are numbered. So if the layer below is not FIFO, a process detects this, and delivers
+// nothing more from the sender. The cost is length: a bundle grows with the number of messages that its sender has
+// delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its own,
+// it broadcasts a bundle without a new message. So neither memory nor messages grow without bound.
 //
-// Vector clocks work on top of any reliable broadcast. A message carries one count for each incarnation of each
-// process: how many messages of that incarnation its sender had delivered. A receiver holds the message back until
-// it has delivered as many messages. A count identifies the messages, because the messages of a sender are
-// delivered in the order of their numbers. The cost is a vector in each message, and waiting.
+// Vector clocks work on top of any reliable broadcast. A message carries a vector with one count for each incarnation
+// of each process. The count says how many messages of that incarnation the sender of the message had delivered. A
+// receiver holds the message back until it has delivered at least as many messages of each incarnation. A count is
+// enough to identify the messages, because all processes deliver the messages of an incarnation in the order of their
+// numbers. The cost is that each message carries a vector, and that messages wait.
 //
 // Both forms deliver the same set of messages, but not in the same order. Suppose that m precedes m', and that m'
-// arrives first. With Piggyback, the receiver delivers m at once, from the copy in the bundle of m'. With vector
-// clocks, m' waits for m, and other messages are delivered first.
+// arrives first. With Piggyback, the receiver at once delivers m, from the copy in the bundle of m', and then m'.
+// With vector clocks, m' waits for m, and the receiver may deliver other messages first.
 //
-// Memory: in both forms the messages of an incarnation are delivered in order. So one number for each incarnation
-// records which messages were delivered, and detects duplicates. Beyond these numbers, a process stores prevDlvs
-// and, with vector clocks, at most Config.Window held-back messages of each incarnation. A process refuses a
-// message if some count of its vector is more than Config.Window ahead. A refused message is lost, and all messages
-// that depend on it wait forever or are refused, too. So outside the model causal order still holds, but messages
-// may not be delivered.
+// Memory: in both forms a process delivers the messages of an incarnation in the order of their numbers. So one
+// number for each incarnation records which messages were delivered, and detects duplicates. Besides these numbers,
+// Piggyback stores prevDlvs. With vector clocks, a process stores at most Config.Window held-back messages of each
+// incarnation. A process refuses a message if some count of its vector is more than Config.Window ahead of the
+// process's own count. A refused message is lost, and all messages that depend on it wait forever or are refused,
+// too. So if the conditions of the model do not hold, causal order still holds, but some messages may not be
+// delivered.
 //
 // Incarnations: a process that restarts after a crash counts as another sender, which has broadcast and delivered
 // nothing. A process remembers the last problem.MaxLives incarnations of each process.
 //
-// Source: the lecture on broadcast, causal broadcast using FIFO broadcast; prevDlvs is a sequence here. Vector
-// clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation instead
-// of each process.
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast. In this package, prevDlvs is a sequence.
+// Vector clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation
+// instead of each process.
 package causal
 
 import (
@@ -51,10 +53,10 @@ import (
 	"parley/broadcast/problem"
 )
 
-// The messages. They are broadcast beneath, never sent on links.
+// The messages. They are broadcast by the layer below, never sent on links.
 const (
-	// Bundle is prevDlvs and a message, or prevDlvs alone. Value: the sender's incarnation, from 1. Seq: the
-	// bundle's number in that incarnation, from 1. Body: the messages, see [Unpack].
+	// Bundle is prevDlvs and a message, or only prevDlvs. Value: the sender's incarnation, from 1. Seq: the bundle's
+	// number in that incarnation, from 1. Body: the messages (see [Unpack]).
 	Bundle parley.Kind = iota + 1
 	// Stamped is a message with a vector clock. Value: the sender's incarnation. Seq: the message's number in
 	// that incarnation, from 1. Body: the vector and the payload, see [ReadStamp].
@@ -182,6 +184,9 @@ func (p *process) deliver(s *parley.Step, m Message) {
 }
 
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() && p.c.Form == Vector {
+		p.showHeld(v)
+	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {
@@ -203,5 +208,5 @@ func (m *Message) state(v *parley.Vars) {
 	v.Bytes("body", &m.Body)
 }
 
-// Previous returns prevDlvs of a machine: what it has delivered since its last broadcast, in order.
+// Previous returns prevDlvs of a machine: the messages that it has delivered since its last broadcast, in order.
 func Previous(m parley.Machine) []Message { return m.(*process).prevDlvs }

@@ -22,16 +22,16 @@ const Most = 1024
 type Config struct {
 	N    int
 	Form Form
-	// Most is how many messages prevDlvs may have before it is broadcast alone; 0 means the constant Most,
-	// and -1 means never, as in the lecture.
+	// Most is how many messages prevDlvs may have before the process broadcasts them without a new message. 0 means
+	// the constant Most, and -1 means never, as in the lecture.
 	Most int
-	// Window bounds, for vector clocks, how many messages of one incarnation of a sender are held back, and
-	// how far ahead a vector may be; 0 means diffusion.Window.
+	// Window bounds, for vector clocks, how many messages of one incarnation of a sender are held back, and how far
+	// ahead a vector may be. 0 means diffusion.Window.
 	Window int
-	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity; nil
-	// means diffusion on a complete graph.
+	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity. nil means
+	// diffusion in which all processes are neighbors.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform declares that the broadcast below is uniform; then this one is, too.
+	// Uniform declares that the broadcast below is uniform. Then this broadcast is also uniform.
 	Uniform bool
 }
 
@@ -83,8 +83,8 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			out = append(out, p)
 		}
 	}
-	return append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes FIFO order"),
-		problem.Promise(a, problem.CausalOrder, because))
+	return parley.Proved(append(out, problem.Promise(a, problem.FIFOOrder, "causal order includes FIFO order"),
+		problem.Promise(a, problem.CausalOrder, because)), c.proofs())
 }
 
 // explain shows a bundle as its messages, each with sender, number and payload, and the sender's incarnation

@@ -3,8 +3,11 @@ package causal
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley"
+	"parley/broadcast/problem"
 )
 
 // Count is one place of a vector clock: the first Seq messages of an incarnation of a process.
@@ -111,6 +114,30 @@ func (p *process) release(s *parley.Step) {
 func (p *process) ready(f *stream, w *stamped) bool {
 	return w.seq == f.delivered+1 &&
 		!slices.ContainsFunc(w.vector, func(c Count) bool { return p.delivered(c) < c.Seq })
+}
+
+// showHeld shows the vector clock, and the messages that wait with what they wait for.
+func (p *process) showHeld(v *parley.Vars) {
+	clock := make([]string, len(p.sender))
+	for q := range p.sender {
+		clock[q] = "0"
+		for _, f := range p.sender[q].All() { // the last incarnation is the last one
+			clock[q] = strconv.FormatUint(f.delivered, 10)
+		}
+	}
+	v.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(clock, " ")})
+	for q := range p.sender {
+		for _, f := range p.sender[q].All() {
+			for _, w := range f.waiting {
+				waits := []string{problem.Missing(v.Called(parley.ID(q)), f.delivered, w.seq-1)}
+				for _, c := range w.vector {
+					waits = append(waits, problem.Missing(v.Called(c.Sender), p.delivered(c), c.Seq))
+				}
+				waits = slices.DeleteFunc(waits, func(text string) bool { return text == "" })
+				v.Derive(problem.Held(parley.ID(q), w.seq, w.body, strings.Join(waits, ", ")))
+			}
+		}
+	}
 }
 
 func (w *stamped) state(v *parley.Vars) {

@@ -17,16 +17,16 @@ const Window = 1 << 16
 // Config must be identical on all processes of one broadcast.
 type Config struct {
 	N int
-	// M is how many processes may crash. 0 means as many as the theorem allows: n-1, or with Uniform (n-1)/2.
-	// With a Graph, M is how many may crash, whichever they are, without disconnecting the others, and 0
-	// means none; more may crash as long as the others stay connected, which a run shows.
+	// M is how many processes may crash. 0 means as many as the theorem allows: n-1, or (n-1)/2 with Uniform. With a
+	// Graph, M is how many processes may crash without disconnecting the others, whichever processes crash, and 0
+	// means none. In a run with a Graph, more processes may crash as long as the others stay connected.
 	M int
-	// Graph has the neighbors of each process; empty: all others. Links go both ways.
+	// Graph has the neighbors of each process. If it is empty, all processes are neighbors. Links go both ways.
 	Graph []parley.Set
 	// Uniform makes a process deliver a message only when a majority holds it.
 	Uniform bool
-	// Window is how far beyond the first gap the messages of one sender are accepted, in messages; 0 means
-	// the constant Window.
+	// Window is how far beyond the first gap a process accepts the messages of one sender, in messages. 0 means the
+	// constant Window.
 	Window int
 }
 
@@ -122,7 +122,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 		}
 		out = append(out, p)
 	}
-	return out
+	return parley.Proved(out, c.proofs())
 }
 
 // Bound returns nil if the uniform form has a majority of correct processes, that is, if n > 2m.

@@ -4,33 +4,34 @@
 // The problem: reliable broadcast. If a correct process broadcasts or delivers a message, all correct processes
 // deliver it. No process delivers a message twice, or a message that was not broadcast.
 //
-// The model: asynchronous messages. Any number of processes may crash, provided that every two correct processes
-// remain connected by a path of correct processes, over links that lose nothing. Links may double and reorder
+// The model: asynchronous messages. Any number of processes may crash, but a path of correct processes must connect
+// every two correct processes, and the links on this path must lose nothing. Links may duplicate and reorder
 // messages. No process may lie: a liar could broadcast in the name of any other process. A process that restarts
-// after a crash violates no property, but other processes do not resend what it missed.
+// after a crash violates no property, but other processes do not resend the messages that it missed.
 //
 // Why it works: suppose that a correct process delivers a message. Consider the path from this process to any other
 // correct process. Each process on the path sends the message to the next process before it delivers the message
 // itself.
 //
-// The plain form is not uniform. A process may deliver a message and crash; the copies that it sent may be lost in
-// the crash, or reach only neighbors that crash, too. There is one exception: on a complete graph in which messages
-// arrive even if their sender crashes, the plain form is uniform, because a process sends before it delivers.
+// The plain form is not uniform. Suppose that a process delivers a message and crashes. The copies that it sent may
+// be lost in the crash, or may reach only neighbors that also crash. There is one exception: the plain form is
+// uniform if all processes are neighbors, and if messages arrive even if their sender crashes. In this case a process
+// has sent the message to all others before it delivers the message.
 //
 // With Config.Uniform, a process delivers a message only when it has received copies from more than half of all
 // processes, itself included. If fewer than half of all processes crash, at least one of these copies is from a
 // correct process. So all correct processes receive a copy from that process, relay it, and receive each other's
-// copies. The uniform form needs a complete graph.
+// copies. In the uniform form, all processes must be neighbors.
 //
 // Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender, a process
-// stores a number up to which it has delivered all messages, and the ranges of numbers that it has delivered beyond
-// the first gap. It stores nothing else. A process refuses a message that is Config.Window or more beyond the first
-// gap. It loses this message, unless another copy arrives after the gap is filled. A gap does not last, because
-// within one incarnation a sender has sent every message before it sends the next one. So the window must be at
-// least the number of messages that one sender can have in flight. A process remembers only the last
-// problem.MaxLives incarnations of each process.
+// stores which numbers it has delivered: a number up to which it has delivered all messages, and the ranges of
+// numbers that it has delivered beyond the first gap. It stores nothing else. If the number of a message is
+// Config.Window or more beyond the first gap, the process refuses the message. It then misses this message, unless
+// another copy arrives after the gap has been filled. A gap does not last, because an incarnation of a sender sends
+// its messages in the order of their numbers. So the window must be at least the number of messages that one sender
+// can have in flight. A process remembers only the last problem.MaxLives incarnations of each process.
 //
-// Source: the lecture (docs/explanation/sources.md) on broadcast, reliable broadcast by message diffusion; the
+// Source: the lecture (docs/explanation/sources.md) on broadcast, reliable broadcast by message diffusion. The
 // uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and Rodrigues (2011), section 3.4.
 package diffusion
 

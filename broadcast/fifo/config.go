@@ -15,13 +15,13 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N int
-	// Window is how far ahead of the last delivery the messages of one incarnation of a sender are accepted,
-	// in messages; 0 means diffusion.Window.
+	// Window is how far ahead of its last delivery a process accepts the messages of one incarnation of a sender, in
+	// messages. 0 means diffusion.Window.
 	Window int
-	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity; nil
-	// means diffusion on a complete graph.
+	// Beneath is the Promises function of the broadcast below, for validity, agreement and integrity. nil means
+	// diffusion in which all processes are neighbors.
 	Beneath func(parley.RunConditions) []parley.Promise
-	// Uniform declares that the broadcast below is uniform; then this one is, too.
+	// Uniform declares that the broadcast below is uniform. Then this broadcast is also uniform.
 	Uniform bool
 }
 
@@ -58,8 +58,8 @@ func New(c Config) parley.Protocol {
 
 // promises adds FIFO order to the promises of the broadcast below.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return append(c.Beneath(a),
-		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)"))
+	return parley.Proved(append(c.Beneath(a),
+		problem.Promise(a, problem.FIFOOrder, "only the message with the next number is delivered (lecture)")), proofs)
 }
 
 // explain shows a message as its number and payload, and the sender's incarnation if it is not the first: #7

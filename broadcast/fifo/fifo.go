@@ -1,32 +1,32 @@
-// Package fifo implements FIFO broadcast on top of any reliable broadcast. The sender numbers its messages, and a
-// receiver keeps a message that arrives early in a bag (a hold-back queue; bag is the lecture's word).
+// Package fifo implements FIFO broadcast on top of any reliable broadcast. The sender numbers its messages. A
+// receiver keeps the messages that arrive early in a bag (the lecture's word for a hold-back queue).
 //
 // The problem: FIFO broadcast is reliable broadcast with one more promise. If a process broadcasts m before m',
 // every correct process that delivers m' has delivered m before.
 //
-// The protocol has the model of the broadcast beneath: asynchronous messages, and crashes. It also has the validity
-// and the agreement of the broadcast beneath, uniform or not. A missing number (a gap) does not last, because an
-// incarnation of a process broadcasts its messages in the order of their numbers. A receiver never skips a gap. So
-// if a message is lost although the model excludes that, the receiver delivers no later message of that incarnation
-// of the sender.
+// The protocol has the model of the broadcast in the layer below: asynchronous messages, and crashes. It keeps the
+// validity and the agreement of that broadcast. If that broadcast is uniform, so is this protocol. A missing number
+// (a gap) does not last, because an incarnation of a process broadcasts its messages in the order of their numbers. A
+// receiver never skips a gap. In this model no message is lost. If a message is lost nevertheless, the receiver
+// delivers no later message of that incarnation of the sender.
 //
 // Why it works: next[q] is the number of the message of process q that must be delivered next. It increases by one
 // with each delivery, and no other message of q is delivered.
 //
 // Incarnations: a process that restarts after a crash begins with number 1 in its next incarnation, and each
-// incarnation is a separate sender. There is no order between its broadcasts before and after the crash, because no
-// receiver can know whether the last message before a crash was ever sent. A restarted receiver begins with an
-// empty state, too. It delivers nothing of incarnations that broadcast before its restart.
+// incarnation is a separate sender. There is no order between the broadcasts before and after the crash, because no
+// receiver can know whether the last message before a crash was ever sent. A restarted receiver also begins with an
+// empty state. It delivers nothing from incarnations that broadcast before its restart.
 //
 // Bounds: for each incarnation of a sender, the bag has room for the messages with the next Config.Window numbers.
-// A message further ahead is refused. It is lost, because the layer beneath delivers each message only once. A
-// window as large as the window of the layer beneath is always large enough. A process remembers the last
-// problem.MaxLives incarnations of each process.
+// The receiver refuses messages with higher numbers. A refused message is lost, because the layer below delivers each
+// message only once. A window as large as the window of the layer below is always large enough. A process remembers
+// the last problem.MaxLives incarnations of each process.
 //
 // The protocol differs from the lecture's pseudocode in three ways. First, a message is removed from the bag inside
 // the loop; otherwise the bag would keep all messages except the last one. Second, this layer numbers its own
-// messages: the numbers of the layer beneath would have gaps, because other messages use them, too. Third, messages
-// with numbers below next[q] are dropped.
+// messages. The numbers of the layer below would have gaps, because that layer also numbers other messages. Third,
+// messages with numbers below next[q] are dropped.
 //
 // Source: the lecture (docs/explanation/sources.md) on broadcast, FIFO broadcast built on reliable broadcast.
 package fifo
@@ -39,9 +39,9 @@ import (
 	"parley/broadcast/problem"
 )
 
-// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link; the layer beneath names the
-// sender. Value: the sender's incarnation, from 1. Seq: its number among the F-broadcasts of that
-// incarnation, from 1. Body: the payload.
+// Data is a message of an F-broadcast. It is R-broadcast, never sent on a link. The layer below names the sender.
+// Value: the sender's incarnation, from 1. Seq: its number among the F-broadcasts of that incarnation, from 1. Body:
+// the payload.
 const Data parley.Kind = 1
 
 type process struct {
@@ -119,7 +119,21 @@ func (f *stream) release(s *parley.Step, q parley.ID) {
 	f.bag = slices.Delete(f.bag, 0, n)
 }
 
+// showHeld shows the messages in the bag with what they wait for.
+func (p *process) showHeld(v *parley.Vars) {
+	for q := range p.sender {
+		for _, f := range p.sender[q].All() {
+			for _, e := range f.bag {
+				v.Derive(problem.Held(parley.ID(q), e.seq, e.body, problem.Missing(v.Called(parley.ID(q)), f.delivered, e.seq-1)))
+			}
+		}
+	}
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.showHeld(v)
+	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)
 	parley.PerProcess(v, "from", p.sender, func(_ parley.ID, of *problem.Lives[stream]) {
@@ -133,8 +147,8 @@ func (p *process) State(v *parley.Vars) {
 	})
 }
 
-// Next returns the number of the next message that the machine will deliver of the given incarnation of q,
-// and the numbers of those in its bag.
+// Next returns the number of the message that the machine must deliver next from the given incarnation of q. It also
+// returns the numbers of the messages of this incarnation in the bag.
 func Next(m parley.Machine, q parley.ID, life uint64) (next uint64, bag []uint64) {
 	f := m.(*process).sender[q].Known(life)
 	if f == nil {

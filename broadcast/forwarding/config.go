@@ -11,19 +11,19 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N int
-	// Tree has for each process its children in the broadcasts of Root. In those of another process, that one
-	// and Root change places. nil means a heap, in which process i has the children k*i+1 to k*i+k, and Root
-	// is 0.
+	// Tree has for each process its children in the broadcasts of Root. In the broadcasts of another process, this
+	// process and Root exchange their places. nil means a heap, in which process i has the children k*i+1 to k*i+k,
+	// and Root is 0.
 	Tree [][]parley.ID
 	Root parley.ID
-	// Fanout is the k of the heap: 1 is a chain, n-1 a star; by default 2.
+	// Fanout is the k of the heap. The default is 2. 1 makes a chain, and n-1 a star.
 	Fanout int
-	// Window is how many of its own broadcasts a process may have in flight, by default 64; further ones
-	// wait. With 1 the next broadcast is, as in the lecture, the sign that the last one is complete. Window
-	// bounds what the others must hold.
+	// Window is how many of its own broadcasts a process may have in flight, by default 64. Further broadcasts wait.
+	// With Window 1, as in the lecture, the next broadcast shows that the last broadcast is complete. Window bounds
+	// how many messages the others must hold.
 	Window int
-	// Notice makes the root report with a message of its own that a broadcast is complete. Without it the
-	// next broadcast reports that.
+	// Notice makes the root report by a separate message that a broadcast is complete. Without Notice, the next
+	// broadcast reports this.
 	Notice bool
 }
 

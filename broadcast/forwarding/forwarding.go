@@ -1,50 +1,53 @@
-// Package forwarding implements reliable broadcast along a tree: a process forwards a message only to its children,
-// and the remaining processes take over the duties of those that crash.
+// Package forwarding implements reliable broadcast along a tree: a process forwards a message only to its children.
+// When processes crash, the remaining processes take over their duties.
 //
 // The problem: if a correct process broadcasts or delivers a message, all correct processes deliver it exactly
 // once, even if processes crash in the middle of forwarding.
 //
 // The model: crashes, and asynchronous messages. The bound: any number of crashes, up to n-1, if links lose nothing
 // and every remaining process eventually suspects every crashed process. The layer receives suspicions from a
-// detector beneath, as in stack.New(detector, forwarding), or from the host. A suspicion may be false. A false
-// suspicion costs messages but breaks no property, because suspected processes still get all messages.
+// detector in the layer below, as in stack.New(detector, forwarding), or from the host. A suspicion may be false. A
+// false suspicion costs additional messages but breaks no property, because suspected processes still get all
+// messages.
 //
 // Without faults a process sends only to its children, and a broadcast takes n-1 messages and n-1 acknowledgements.
 // Diffusion takes n(n-1)+1 messages.
 //
 // Why it works: a process acknowledges a message when every process below it in the tree holds the message or has
-// crashed. Until then the parent of the process also holds the message, and stands in for the process if it
-// suspects the process: the parent then serves the children of the process. If the parent suspects one of these
-// children, too, it serves that child's children, and so on.
+// crashed. Until then the parent of the process also holds the message. If the parent suspects the process, the
+// parent stands in for it: the parent serves the children of the process. If the parent suspects one of these
+// children, too, the parent serves the children of that child, and so on.
 //
-// Processes stand in at the top of the tree, too. If a process holds the message, and suspects all processes above
-// it, including the root, it serves the tree from the root down in the same way.
+// Processes also stand in for the root. If a process holds the message, and suspects all processes above it,
+// including the root, it serves the tree from the root down in the same way.
 //
-// Now let a correct process hold the message. On its way down, the message was sent to every process on the path
-// from the root to this process. Consider the correct processes on this path, the holder included: the uppermost of
-// them holds the message. It is the root, or it stands in for the root. So the message is sent down every branch
-// until it reaches the first correct process, and that process serves the rest of the branch. The message carries
-// the whole tree, because a process that stands in must know the tree.
+// Now suppose that a correct process holds the message. On its way down, the message was sent to every process on the
+// path from the root to this process. So the uppermost correct process on this path holds the message. This process
+// is the root, or it stands in for the root. So the message is sent down every branch until it reaches the first
+// correct process, and that process serves the rest of the branch. The message carries the whole tree, because a
+// process that stands in must know the tree.
 //
 // A broadcast is complete when each child of the root has acknowledged, or has failed and been replaced. Then no
-// process needs to hold the message any longer. The others learn this in one of two ways, both from the lecture. By
-// default, each message says up to which number its sender's broadcasts are complete; so the next broadcast reports
-// on the last one. With Config.Notice the root reports the completion in a separate message, which processes pass
-// down the tree.
+// process needs to hold the message any longer. The other processes learn this in one of two ways, which are both
+// from the lecture. By default, each message says up to which number the broadcasts of its sender are complete. So
+// the next broadcast reports the completion of earlier broadcasts. With Config.Notice the root reports the completion
+// in a separate message, which processes pass down the tree.
 //
-// In the lecture the root is done when it has sent to all its children. That rule does not tolerate two crashes: if
-// a child crashes before it forwards the message, and the root crashes, too, no process serves the child's subtree.
+// In the lecture the broadcast is complete when the root has sent the message to all its children. This rule does not
+// tolerate two crashes: if a child crashes before it forwards the message, and then the root crashes, no process
+// serves the child's subtree.
 //
-// Sender, incarnation and number identify a message. The incarnation number is durable: a restarted process numbers
-// its broadcasts from 1 in a new incarnation, and the others treat it as a new process. A process that loses its
-// disk also loses its incarnation number. Then it must not use its old name.
+// A message is identified by its sender, by the incarnation of the sender, and by a number. The incarnation number is
+// durable: a restarted process numbers its broadcasts from 1 in a new incarnation, and the others treat it as a new
+// process. A process that loses its disk also loses its incarnation number. Then it must not use its old name.
 //
-// Not promised: uniformity, because after the root's crash a leaf may be the only process with the message, and
-// crash after it has delivered the message; any order; that a restarted process gets what it missed; anything over
-// links that lose messages, because nothing is resent.
+// The protocol promises no uniformity: after the root has crashed, a leaf may be the only process with the message,
+// and it may deliver the message and then crash. The protocol promises no order, and a restarted process does not get
+// the messages that it missed. If links lose messages, nothing is promised, because the protocol never resends a
+// message.
 //
 // Source: the lecture (docs/explanation/sources.md), reliable broadcast by message forwarding. This package assumes
-// that step 2 of the lecture acknowledges only after step 3 was acknowledged.
+// that a process acknowledges (step 2 of the lecture) only after its children have acknowledged (step 3).
 package forwarding
 
 import (
@@ -57,11 +60,12 @@ import (
 
 // The messages. Origin: the sender of the broadcast, which is the root of its tree.
 const (
-	// Data is the broadcast. Seq: its number in this incarnation of the sender, from 1. Value: the
-	// incarnation. Body: up to which number the sender's broadcasts are complete, as a varint; for each
-	// process one byte that names its parent in the tree, which for the root is the root itself; the payload.
+	// Data is the broadcast. Seq: its number in this incarnation of the sender, from 1. Value: the incarnation. Body:
+	// the number up to which the sender's broadcasts are complete, as a varint; for each process one byte that names
+	// its parent in the tree (the root names itself); the payload.
 	Data parley.Kind = iota + 1
-	// Ack reports that every process below its sender in the tree is served. Seq, Value: as in Data.
+	// Ack reports that every process below its sender in the tree has the message or has crashed. Seq, Value: as in
+	// Data.
 	Ack
 	// Done reports that all broadcasts up to Seq in incarnation Value are complete.
 	Done

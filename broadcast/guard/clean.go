@@ -11,8 +11,8 @@ import (
 // NoContamination is the name of the property Clean.
 const NoContamination = "no contamination"
 
-// Clean is the property that no correct process delivers a message from a state that lacks a delivery: a
-// message of a process that never delivered what a correct one had delivered longer than grace before the
+// Clean is the property that no correct process delivers a message from a wrong state. A message is from a wrong
+// state if its sender never delivered something that a correct process had delivered longer than grace before the
 // broadcast.
 func Clean(grace parley.Tick) parley.Property {
 	return parley.Property{
@@ -30,17 +30,29 @@ func Clean(grace parley.Tick) parley.Property {
 			}
 			return nil
 		},
+		Tainted: tainted(grace),
 	}
 }
 
-// Taint is one step of contamination: At delivered Payload of From, which had never delivered the payload
-// Missed of Origin, or had itself delivered a contaminated message.
+// tainted returns the contaminated deliveries.
+func tainted(grace parley.Tick) func(h *parley.History) []uint64 {
+	return func(h *parley.History) (out []uint64) {
+		for _, t := range Spread(h, grace) {
+			out = append(out, t.Order)
+		}
+		return out
+	}
+}
+
+// Taint is one step of contamination: process At delivered Payload of process From. Before that, From had not
+// delivered the payload Missed of Origin, or had itself delivered a contaminated message.
 type Taint struct {
 	At, From parley.ID
 	When     parley.Tick
 	Payload  []byte
 	Origin   parley.ID
 	Missed   []byte
+	Order    uint64 // of the delivery
 }
 
 // cast is a broadcast.
@@ -94,7 +106,7 @@ func Spread(h *parley.History, grace parley.Tick) (out []Taint) {
 		}
 		from, payload, ok := problem.Delivered(d)
 		if w, bad := sent[cast{from, string(payload)}]; ok && bad && d.At != from {
-			out = append(out, Taint{d.At, from, d.When, payload, w.Origin, w.Missed})
+			out = append(out, Taint{d.At, from, d.When, payload, w.Origin, w.Missed, d.Order})
 			if _, already := wrong[d.At]; !already {
 				wrong[d.At] = Taint{When: d.When, Origin: w.Origin, Missed: w.Missed}
 			}

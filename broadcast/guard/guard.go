@@ -1,42 +1,43 @@
 // Package guard stops a process that missed a delivery, before it contaminates the others.
 //
-// Problem: a process that omits a delivery continues from a state that differs from the state of the others. Its
-// next broadcasts reflect this wrong state, and all processes deliver them. So the whole system may become wrong
-// (contamination).
+// Problem: a process that omits a delivery continues from a state that differs from the state of the others. Its next
+// broadcasts depend on this wrong state, and all processes deliver them. So the states of all processes may become
+// wrong (contamination).
 //
 // Model: one process omits deliveries, or any number of processes crash. Messages arrive in bounded time. The layer
-// beneath is a FIFO broadcast that leaves nothing out. An example is stack.New(diffusion, fifo, guard).
+// below is a FIFO broadcast that omits no message. An example is stack.New(diffusion, fifo, guard).
 //
-// Source: the lecture (docs/explanation/sources.md), remarks on broadcasts. First, a message carries what its
-// receiver needs to see whether it is safe to deliver the message. Second, a process that fails stops.
+// Source: the lecture (docs/explanation/sources.md), remarks on broadcasts. First, a message contains enough
+// information for its receiver to check whether it is safe to deliver the message. Second, a process that fails
+// stops.
 //
 // Why it works: with FIFO order, one number says which messages of a sender a process has delivered. Every message
-// carries these numbers for all senders. Any two correct processes deliver a message at most Bound apart. The guard
-// applies two rules.
+// carries these numbers for all senders. If two correct processes deliver a message, the times of the two deliveries
+// differ by at most Bound. The guard applies two rules.
 //
-// First, suppose that a message arrives, and that its sender had not delivered a message that this process
-// delivered more than Bound ago. Then the sender has omitted that delivery. This process refuses all messages of
-// that sender from then on.
+// First, suppose that this process delivered a message A more than Bound ago, and now receives a message whose sender
+// had not delivered A. Then the sender has omitted the delivery of A. From then on this process refuses all messages
+// of that sender.
 //
-// Second, suppose that two other processes have delivered a message, and that this process has not delivered it for
-// longer than Bound. At least one of the two is correct, so this process has omitted the delivery. It stops before
-// it sends again.
+// Second, suppose that two other processes have delivered a message B, and that this process has not delivered B,
+// although Bound has passed. At least one of the two others is correct, so this process has omitted the delivery of
+// B. It stops before it sends again.
 //
-// If two processes omit deliveries, the guard can fail. For example, one of them may be the only process that has
-// delivered a message of the other. Then it takes all other processes for faulty, and its own state for correct. To
+// If two processes omit deliveries, the guard can fail. For example, one of the two may be the only process that has
+// delivered a message of the other. Then it treats all other processes as faulty, and its own state as correct. To
 // find out which state is correct, the processes would have to agree, as in membership/group.
 //
-// Not promised: that correct processes agree on the messages of a process that was found out. One process may have
+// Correct processes may deliver different messages of a process that omitted a delivery. One process may have
 // delivered the last of these messages just before another process refused it. Without a bound on delays, the guard
 // cannot distinguish an omission from a slow link. It may then stop a slow process, which is safe.
 //
 // # Decisions
 //
 // The guard counts deliveries, and needs a bound on time. Every message says how many messages of each process its
-// sender had delivered, in FIFO order. A process refuses a sender that lacks a delivery for longer than the bound,
-// and stops if it lacks one itself for longer than the bound. Motive: in FIFO order, one number per process
-// describes a history. Cost: without a bound on delays, a slow process is stopped. Correct processes may have
-// delivered different last messages of a process that was found out.
+// sender had delivered, in FIFO order. If a sender has lacked a delivery for longer than the bound, a process refuses
+// the messages of this sender. If a process has itself lacked a delivery for longer than the bound, it stops. Motive:
+// in FIFO order, one number per process describes a history. Cost: without a bound on delays, a slow process is
+// stopped. Correct processes may deliver different messages of a process that omitted a delivery.
 package guard
 
 import (
@@ -57,8 +58,8 @@ const Time parley.Tick = 5000
 
 // The indications of a guard.
 const (
-	// Contaminated reports that Origin has omitted what this process delivered. Seq is the number of its
-	// messages delivered so far; no more of them follow.
+	// Contaminated reports that Origin has omitted a message that this process delivered. Seq is the number of the
+	// messages of Origin that this process has delivered. It delivers no more of them.
 	Contaminated = parley.Indication + 0x28
 	// Behind reports that this process itself has omitted a message of Origin, and has stopped.
 	Behind = parley.Indication + 0x29
@@ -67,8 +68,8 @@ const (
 // Config must be identical on all processes.
 type Config struct {
 	N int
-	// Bound is how much later than one correct process another one delivers a message at most, plus the time
-	// that a message is in transit, in ticks. 0 means the constant Time.
+	// Bound is the largest difference between the times at which two correct processes deliver a message, plus the
+	// time that a message is in transit, in ticks. 0 means the constant Time.
 	Bound parley.Tick
 	// Off disables the guard: for runs that show what the guard prevents.
 	Off bool

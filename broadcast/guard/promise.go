@@ -51,7 +51,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 			"something is missing", lacks))
 }
 
-// Bound returns nil if n processes tolerate m that omit, otherwise the reason why not.
+// Bound returns nil if n processes tolerate m processes that omit deliveries, and otherwise the reason why not.
 func Bound(n, m int) error {
 	switch {
 	case m > 1:

@@ -9,10 +9,10 @@ import (
 	"parley"
 )
 
-// Incarnation is the number of a process's current incarnation: 0 before its first start, then 1, and one
-// more after each crash. Messages are distinguished by sender, incarnation and sequence number: without the
-// incarnation, the first message after a restart would be taken for the first one ever. It is a variable of a
-// machine that appends nothing else to its log.
+// Incarnation is the number of a process's current incarnation: 0 before its first start, then 1, and one more after
+// each crash. Messages are distinguished by sender, incarnation and sequence number. Without the incarnation,
+// receivers would take the first message after a restart for the first message ever. An Incarnation is a variable of
+// a machine that appends nothing else to its log.
 type Incarnation uint64
 
 // Begin begins the next incarnation, in Start. The number is durable before any message leaves. Begin panics
@@ -49,8 +49,8 @@ type life[T any] struct {
 	of     T
 }
 
-// At returns the value of an incarnation, and makes room for it. It returns nil if the incarnation is
-// forgotten, older than all remembered ones, or 0. The pointer is valid until the next call of At.
+// At returns the value of an incarnation, and makes room for it if necessary. It returns nil if the incarnation is
+// forgotten, older than all remembered incarnations, or 0. The pointer is valid until the next call of At.
 func (l *Lives[T]) At(number uint64) *T {
 	if x := l.Known(number); x != nil || number <= l.forgotten {
 		return x
@@ -95,7 +95,7 @@ func (l *Lives[T]) All() iter.Seq2[uint64, *T] {
 	}
 }
 
-// State visits all incarnations; each visits the value of one.
+// State visits all incarnations. The function each visits the value of one incarnation.
 func (l *Lives[T]) State(v *parley.Vars, each func(of *T)) {
 	parley.Num(v, "forgotten", &l.forgotten)
 	parley.Slice(v, "lives", &l.lives, func(_ int, one *life[T]) {

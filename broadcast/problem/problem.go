@@ -9,7 +9,7 @@
 // no property orders the broadcasts of a process before a crash and its broadcasts after the crash.
 //
 // Source: the lecture (docs/explanation/sources.md) on broadcast, its definitions of reliable, FIFO, causal and
-// atomic broadcast; uniform properties as in Hadzilacos and Toueg (1994).
+// atomic broadcast. The uniform properties are from Hadzilacos and Toueg (1994).
 package problem
 
 import (
@@ -19,8 +19,8 @@ import (
 	"parley"
 )
 
-// CarryTo requests to carry a payload to named receivers only. It is of local kind: a Request, never a
-// message. Body: the receivers and the payload, see [RequestTo].
+// CarryTo is the kind of a Request to carry a payload only to named receivers. It is a local kind, so no message has
+// it. Body: the receivers and the payload (see [RequestTo]).
 const CarryTo parley.Kind = parley.Local + 0x10
 
 // The names of the properties.
@@ -34,8 +34,8 @@ const (
 	UniformAgreement  = "uniform agreement"
 	UniformTotalOrder = "uniform total order"
 	UniformPrefix     = "uniform prefix"
-	// SenderIntegrity is integrity if senders may lie: a faulty process may be named as the sender of a
-	// broadcast that was not requested of it.
+	// SenderIntegrity is integrity if senders may lie: a delivery may name a faulty process as the sender of a
+	// broadcast, even if nobody requested this broadcast.
 	SenderIntegrity = "integrity of correct senders"
 	// Delivery detects runs in which nothing is delivered.
 	Delivery = "delivery"
@@ -82,8 +82,8 @@ func Name(h *parley.History, sender parley.ID, payload []byte) string {
 	return fmt.Sprintf("%s of %s", parley.Printable(payload), h.Name(sender))
 }
 
-// InLife returns the name of an incarnation of a process: the process name alone for the first one, as 2,
-// otherwise as 2.3.
+// InLife returns the name of an incarnation of a process. The first incarnation has the name of the process, such as 2.
+// The name of a later incarnation also has its number, such as 2.3.
 func InLife(process string, life uint64) string {
 	if life == 1 {
 		return process

@@ -2,9 +2,10 @@ package problem
 
 import "parley"
 
-// Promise returns whether theory promises property for a broadcast that sends each message once, in the crash
-// model: it needs links that lose nothing and correct processes connected by correct ones, and does not
-// repeat what a process missed while it was down. because is the reason if it holds.
+// Promise returns whether theory promises a property for a broadcast that sends each message once, in the crash
+// model. Such a broadcast needs links that lose nothing, and paths of correct processes between all correct
+// processes. It does not repeat the messages that a process missed while it was down. The argument because is the
+// reason if the promise holds.
 func Promise(a parley.RunConditions, property, because string) parley.Promise {
 	lacks := ""
 	switch property {

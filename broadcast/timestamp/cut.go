@@ -3,9 +3,11 @@ package timestamp
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"parley"
+	"parley/broadcast/problem"
 	"parley/broadcast/views"
 	"parley/membership/group"
 )
@@ -149,8 +151,34 @@ func readHeld(r parley.Reader, n int) (list []held, ok bool) {
 	return list, r.Done()
 }
 
+// show shows the messages that wait with what they wait for.
+func (l *layer) show(v *parley.Vars) {
+	for i := range l.pending {
+		h := &l.pending[i]
+		x := problem.Held(h.sender, h.seq, h.body, "a message with a smaller key")
+		x.Place = fmt.Sprintf("time %d of %s", h.time, v.Called(h.sender))
+		if missing := l.unacknowledged(h); missing != (parley.Set{}) {
+			x.Waits = "acknowledgements of " + v.List(missing)
+		}
+		v.Derive(x)
+	}
+}
+
+// unacknowledged returns the members that are not known to hold a message.
+func (l *layer) unacknowledged(h *held) (out parley.Set) {
+	for q := range l.View.Members.All() {
+		if l.Acks[q][h.sender] < h.seq {
+			out.Add(q)
+		}
+	}
+	return out
+}
+
 // State visits every variable. In durable mode undelivered messages are durable.
 func (l *layer) State(v *parley.Vars) {
+	if v.Showing() {
+		l.show(v)
+	}
 	l.Member.State(v, l.c.Durable, func() {
 		parley.Num(v, "clock", &l.clock)
 		views.Counts(v, "received", l.recv)

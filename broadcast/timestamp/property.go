@@ -90,8 +90,8 @@ func oneSequence(h *parley.History) error {
 
 // promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "before a process delivers a message, every member has the "+
+	return parley.Proved(views.Promises(c.Config, a, "before a process delivers a message, every member has the "+
 		"message and has reported a later time of its logical clock",
 		[]string{OneSequence, problem.Integrity, problem.UniformTotalOrder}, []string{problem.FIFOOrder},
-		[]string{problem.UniformAgreement, problem.Validity})
+		[]string{problem.UniformAgreement, problem.Validity}), proofs)
 }

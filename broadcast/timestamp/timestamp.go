@@ -1,42 +1,44 @@
 // Package timestamp implements uniform total order broadcast among the members of a view, in two message delays. A
 // view is a set of processes on which the processes agree (see membership/group).
 //
-// The problem: reliable broadcast in one total order. There is one sequence of messages, and the deliveries of any
-// process are a prefix of it, even if that process crashed or was excluded. All processes that install two
+// The problem: reliable broadcast in one total order. There is one sequence of messages. The deliveries of any
+// process are a prefix of this sequence, even if the process crashed or was excluded. All processes that install two
 // consecutive views have delivered the same messages in between.
 //
-// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but
-// neither reorder nor double them. Safety does not depend on time. Progress needs a majority of all processes, see
-// membership/group. One silent member stops all deliveries until a view excludes it. A message that was in flight
-// when its sender crashed or was excluded is delivered by all remaining members or by none. FIFO order and causal
-// order are promised, too, within a view and across views.
+// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but neither
+// reorder nor duplicate them. Safety does not depend on time. Progress needs a majority of all processes (see
+// membership/group). One silent member stops all deliveries until a view excludes it. If a message is in flight when
+// its sender crashes or is excluded, all remaining members deliver it, or none. The protocol also promises FIFO order
+// and causal order, within a view and across views.
 //
-// Each message has a key, which is fixed when it is sent: the sender's logical clock and the sender's ID. Keys are
-// compared by clock first. Each member sends all others a vector of acknowledgements: how many messages it has
-// received from each member. A member delivers the message with the smallest key when every member of the view has
-// acknowledged this message. This happens two message delays after its broadcast. It takes up to three delays if
-// another process, whose clock is behind, broadcasts at the same time: the message of that process has a smaller
-// key, so all members must acknowledge that message first.
+// Each message has a key, which the sender chooses when it sends the message. The key consists of the sender's
+// logical clock and the sender's ID. Keys are ordered by clock, and keys with the same clock by ID. Each member sends
+// all others a vector of acknowledgements: how many messages it has received from each member. A member delivers the
+// message with the smallest key when every member of the view has acknowledged this message. This happens two message
+// delays after the broadcast of the message. It takes up to three delays if another process, whose clock is behind,
+// broadcasts at the same time. The message of that process has a smaller key, so all members must acknowledge it
+// first.
 //
 // Why the order is total: when member q acknowledges message m, q's clock has passed the clock value in m's key. So
 // later messages of q have larger keys than m. Earlier messages of q arrived before the acknowledgement, because
-// links are FIFO. None of them is missing, because the acknowledgement also says how many messages q itself has
-// sent. So when all members have acknowledged m, every message with a smaller key has arrived.
+// links are FIFO. The acknowledgement also says how many messages q itself has sent, so the receiver detects whether
+// one of them is missing. So when a process has the acknowledgements of m from all members, every message with a
+// smaller key has arrived there.
 //
 // Why it is uniform: a process that delivers m knows that every member has received m. When the view ends, every
 // member reports the messages that it holds. So each member reports m or has delivered it, and the union of the
 // reports contains all messages that any process has delivered.
 //
 // A member can drop a message after its delivery, because all members have received it. A sender has at most W
-// undelivered messages. So when it sends its message s, it has delivered its message s-W. Then all members have
-// received its messages up to s-W, and a receiver of message s can deliver them. So a member stores at most n*W
-// messages, even if a link is slow.
+// undelivered messages. So when a sender sends its message number s, it has delivered its message number s-W. Then
+// all members have received its messages up to number s-W, and a receiver of message s can deliver these messages. So
+// a member stores at most n*W messages, even if a link is slow.
 //
 // Clocks and counts restart in each view. If the clock of a member reaches its maximum, 2^56, the member broadcasts
-// nothing more in this view. Its messages then wait, and a group whose messages wait too long requests a new view.
+// nothing more in this view, and its messages wait. If messages wait too long, the group changes the view.
 //
-// Source: logical clocks and their total order from Lamport (1978); the end of a view
-// as in membership/group.
+// Source: logical clocks and their total order are from Lamport (1978). Package membership/group describes the end of
+// a view.
 package timestamp
 
 import (
@@ -50,7 +52,7 @@ import (
 	"parley/membership/group"
 )
 
-// The messages of the layer. Value of Data: the sender's clock; after its vector: the payload.
+// The messages of the layer. The Value of Data is the sender's clock. After its vector comes the payload.
 const (
 	Data = views.Data
 	Ack  = views.Ack
@@ -59,15 +61,15 @@ const (
 // Config must be identical on all members, see group.Config.
 type Config struct {
 	group.Config
-	// Window is how many own messages of a member may be undelivered; up to Queue more wait in the sender,
-	// and it refuses any beyond that. By default 64.
+	// Window is how many of its own messages a member may have undelivered, by default 64. Up to Queue further
+	// messages wait in the sender. The sender refuses more messages.
 	Window int
 	// Hold is how long, in ticks, an acknowledgement may wait for more messages to acknowledge; 0: no wait.
 	Hold parley.Tick
 }
 
-// New returns the protocol. It broadcasts upon problem.Request, from a member of the view to all, and
-// delivers a message with its sender and its position, from 1, as Seq. It panics if c is invalid.
+// New returns the protocol. A problem.Request at a member of the view broadcasts to all members. A delivery has the
+// sender of the message and, as Seq, its position, from 1. New panics if c is invalid.
 func New(c Config) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("timestamp: " + err.Error())
@@ -97,7 +99,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.Window, "window", cmp.Or(c.Window, 64), "maximum `number` of a process's own messages that "+
 		"it has not delivered yet, 1 or more")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
-		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
+		"acknowledgement so that it can acknowledge several messages together, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		if err := ofViews(&c.Config, naming); err != nil {
 			return err

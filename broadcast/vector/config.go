@@ -15,11 +15,12 @@ import (
 // Config must be identical on all members, see group.Config.
 type Config struct {
 	group.Config
-	// Level is the level of messages whose request names none; by default Causal. It also selects the
-	// properties that are promised of a run.
+	// Level is the level of a message if its request names no level. The default is Causal. Level also selects the
+	// properties that are promised for a run.
 	Level Level
-	// Window is how many own messages of a member may be in flight, that is, not known to be held by all; up
-	// to Queue more wait in the sender, and it refuses any beyond that. By default 64.
+	// Window is how many of its own messages a member may have in flight, by default 64. A message is in flight until
+	// its sender knows that all members hold it. Up to Queue further messages wait in the sender. The sender refuses
+	// more messages.
 	Window int
 	// Hold is how long, in ticks, an acknowledgement may wait for more messages to acknowledge; 0: no wait.
 	Hold parley.Tick
@@ -34,9 +35,9 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// New returns the protocol. It broadcasts upon problem.Request, at the level in the request's Value if there
-// is one, from a member of the view to all. It delivers a message with its sender and, as Seq, its position
-// among the deliveries of the process. It panics if c is invalid.
+// New returns the protocol. A problem.Request at a member of the view broadcasts to all members. The Value of the
+// request may name the level. A delivery has the sender of the message and, as Seq, its position among the deliveries
+// of the process. New panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c, err := c.checked()
 	if err != nil {
@@ -78,7 +79,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of a process's own messages that not all "+
 		"processes have acknowledged")
 	fs.Int64Var((*int64)(&c.Hold), "hold", int64(c.Hold), "how long a process delays an "+
-		"acknowledgement, to acknowledge several messages at once, in `ticks`, 0 or more")
+		"acknowledgement so that it can acknowledge several messages together, in `ticks`, 0 or more")
 	return func(c *Config, naming parley.Naming) error {
 		at := slices.Index(names, *level)
 		if at < 1 {
@@ -127,8 +128,8 @@ func (c Config) properties() []string {
 
 // promises returns which properties hold under the conditions of a run.
 func (c Config) promises(a parley.RunConditions) []parley.Promise {
-	return views.Promises(c.Config, a, "before a view ends, each process that continues reports what it "+
+	return parley.Proved(views.Promises(c.Config, a, "before a view ends, each process that continues reports what it "+
 		"received, and links deliver everything that was sent before the report",
 		[]string{problem.Integrity}, []string{problem.FIFOOrder, problem.CausalOrder},
-		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement})
+		[]string{problem.Validity, problem.Agreement, problem.UniformAgreement}), proofs)
 }

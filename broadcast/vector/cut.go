@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley"
+	"parley/broadcast/problem"
 	"parley/broadcast/views"
 	"parley/membership/group"
 )
@@ -207,9 +210,45 @@ func readMessage(r *parley.Reader, n int) message {
 	return m
 }
 
+// show shows how many messages of each process were delivered in the view, and the messages that wait.
+func (l *layer) show(v *parley.Vars) {
+	done := make([]string, len(l.streams))
+	for q := range l.streams {
+		done[q] = strconv.FormatUint(l.streams[q].done, 10)
+	}
+	v.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(done, " ")})
+	for q := range l.streams {
+		ln := &l.streams[q]
+		for i := range ln.held {
+			if h := &ln.held[i]; !h.delivered && ln.gone+uint64(i) >= ln.done {
+				id := name{parley.ID(q), ln.gone + uint64(i) + 1}
+				v.Derive(problem.Held(id.sender, id.seq, h.body, l.missing(v, id, h)))
+			}
+		}
+	}
+}
+
+// missing says what a message waits for.
+func (l *layer) missing(v *parley.Vars, id name, h *held) string {
+	if h.level == Uniform {
+		return "notice that all members hold it"
+	}
+	waits := []string{problem.Missing(v.Called(id.sender), l.streams[id.sender].done, id.seq-1)}
+	for q, count := range h.need {
+		if parley.ID(q) != id.sender {
+			waits = append(waits, problem.Missing(v.Called(parley.ID(q)), l.streams[q].done, count))
+		}
+	}
+	waits = slices.DeleteFunc(waits, func(text string) bool { return text == "" })
+	return strings.Join(waits, ", ")
+}
+
 // State visits every variable. In durable mode the received messages, and which of them were delivered, are
 // durable.
 func (l *layer) State(v *parley.Vars) {
+	if v.Showing() {
+		l.show(v)
+	}
 	l.Member.State(v, l.c.Durable, func() {
 		parley.PerProcess(v, "from", l.streams, func(_ parley.ID, ln *stream) { ln.state(v, l.n) })
 		parley.Slice(v, "again", &l.again, func(_ int, id *name) {

@@ -2,51 +2,53 @@
 // causal order. The sender chooses the level of each message. A view is a set of processes on which the processes
 // agree (see membership/group).
 //
-// The problem: reliable, FIFO and causal broadcast in a system that runs without end while processes join and
-// leave. All processes that install two consecutive views have delivered the same messages in between. A member
-// delivers a message of level
+// The problem: reliable, FIFO and causal broadcast in a system that runs without end while processes join and leave.
+// All processes that install two consecutive views have delivered the same messages in between. The level of a
+// message determines when a member delivers it:
 //
-//   - Reliable when it arrives;
-//   - Uniform when all members hold it;
-//   - FIFO after all messages that its sender broadcast before it in the view;
-//   - Causal after these messages and after all messages that its sender had delivered.
+//   - Reliable: when the message arrives.
+//   - Uniform: when all members hold the message.
+//   - FIFO: after all messages that its sender broadcast before it in the view.
+//   - Causal: after all messages that its sender had broadcast or delivered before it in the view.
 //
-// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but
-// neither reorder nor double them. Progress needs a majority of all processes, see membership/group. If only a
-// crashed or excluded member has a message, the remaining members lose this message and all messages that cannot be
-// delivered without it. That member may have delivered the lost message, unless the message has level Uniform. So
-// the other levels are not uniform.
+// The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but neither
+// reorder nor duplicate them. Progress needs a majority of all processes (see membership/group). If only a crashed or
+// excluded member has a message, the remaining members lose this message, and all messages that wait for it. The
+// crashed or excluded member may have delivered the lost message, unless the message has level Uniform. So the levels
+// other than Uniform are not uniform.
 //
-// Why it works: messages of one sender are numbered, and arrive in the order of their numbers, so a member notices
+// Why it works: messages of one sender are numbered, and arrive in the order of their numbers. So a member can detect
 // that it missed a message. A member keeps each received message until it knows that all members have received it.
-// When the view ends, each member that continues reports the messages that it keeps. The union of the reports (the
-// cut) is delivered before the next view. So every message that one of these members has received is in the cut, or
-// all members hold it.
+// When the view ends, each member that continues reports the messages that it keeps. The union of the reports is the
+// cut. All these members deliver the cut before they install the next view. So every message that one of these
+// members has received is in the cut, or all members hold it.
 //
 // The sender of a causal message has delivered all messages on which it depends. If the sender continues, these
-// messages are in its report, or all members hold them. All members hold a message of level Uniform before any
-// member delivers it, so every member reports it or has delivered it.
+// messages are in its report, or all members hold them. All members hold a message of level Uniform before any member
+// delivers the message. So at the end of the view every member reports the message, or has delivered it.
 //
-// A vector has one count for each member of the view: the number of that member's messages. Counts restart with the
-// next view. So a vector does not grow with former members, and a gap ends with its view. A count covers all
-// earlier messages of a member, even a Uniform message that is delivered later than its successors. So a causal
-// message may wait for more messages than necessary. But no two messages wait for each other, because a message
-// waits only for messages that were sent earlier.
+// The vector of a message has one count for each member of the view: the number of messages of this member that must
+// be delivered first. Counts restart with the next view. So former members take no room in a vector, and a gap in the
+// numbers of a sender ends with its view. A count covers all earlier messages of a member. This includes messages of
+// level Uniform, which members may deliver after later messages of the same sender. So a causal message may wait for
+// more messages than necessary. But no two messages wait for each other, because a message waits only for messages
+// that were sent earlier.
 //
-// A member stores at most n*W messages, because a sender has at most W messages that some member may not have
-// received. If Hold is set, a member delays acknowledgements, but at most until half of W messages have arrived. It
-// never delays acknowledgements of level Uniform, because deliveries depend on them.
+// A member stores at most n*W messages, because each sender has at most W messages that some member may not have
+// received. If Hold is set, a member delays acknowledgements, but only until W/2 messages have arrived. It never
+// delays the acknowledgement of a message of level Uniform, because deliveries depend on this acknowledgement.
 //
-// Source: causal broadcast with vector times in views, stability and flush, from Birman,
-// Schiper and Stephenson (1991); the end of a view as in membership/group.
+// Source: causal broadcast with vector times in views, stability and flush, from Birman, Schiper and Stephenson
+// (1991). Package membership/group describes the end of a view.
 //
 // # Decisions
 //
-// Groups without a total order have views, too. One machine, broadcast/vector, serves all levels without total
-// order, on the same views that total order uses. Each message may have its own level. Motive: diffusion and the
-// protocols on top of it have no views. They relay to all processes, lose what a link loses, and keep counts of all
-// incarnations. After a short disconnection, a node would wait forever for a message that it missed. Cost: these
-// groups need a majority, too, and FIFO and causal broadcast are implemented twice.
+// Groups without a total order have views, too. One machine, broadcast/vector, serves all levels without total order,
+// on the same views that total order uses. Each message may have its own level. Motive: package diffusion and the
+// protocols on top of it have no views. They relay to all processes, do not replace messages that a link loses, and
+// keep counts for all incarnations. With these protocols, a node that was disconnected for a short time would wait
+// forever for a message that it missed. Cost: these groups need a majority, too, and FIFO and causal broadcast are
+// implemented twice.
 package vector
 
 import (
@@ -56,8 +58,9 @@ import (
 	"parley/broadcast/views"
 )
 
-// The messages of the layer. Value of Data: the level. After its vector: for level Causal a second vector, of
-// the last message of each member that the sender has delivered, and the payload.
+// The messages of the layer. The Value of Data is the level. After its first vector, Data of level Causal has a
+// second vector: for each member, the number of the last message of this member that the sender has delivered. The
+// payload comes last.
 const (
 	Data = views.Data
 	Ack  = views.Ack
@@ -66,7 +69,7 @@ const (
 // Level is what is promised about the order of a message, and about processes that fail.
 type Level uint8
 
-// The levels. A request may name one in its Value; 0 means that of the Config.
+// The levels. A request may name a level in its Value. 0 means the level of the Config.
 const (
 	Reliable Level = iota + 1
 	Uniform

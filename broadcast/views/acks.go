@@ -17,14 +17,14 @@ const (
 	Ack
 )
 
-// Limit is greater than every count and clock of a view without liars.
+// Limit is greater than every count and every clock of a view in which no process lies.
 const Limit = 1 << 56
 
 // flushing is the timer of a delayed acknowledgement.
 const flushing parley.Timer = 1
 
-// Member is the state of one member of a view: what each member has acknowledged, as a matrix clock, and
-// whether this one owes an acknowledgement.
+// Member is the state of one member of a view: what each member has acknowledged, as a matrix clock, and whether this
+// member owes an acknowledgement.
 type Member struct {
 	Self parley.ID
 	View group.View
@@ -34,7 +34,8 @@ type Member struct {
 	owes bool
 }
 
-// NewMember returns member self of n processes. hold is the delay of acknowledgements, in ticks; 0: no delay.
+// NewMember returns member self of n processes. The argument hold is the delay of acknowledgements, in ticks; 0 means
+// no delay.
 func NewMember(self parley.ID, n int, hold parley.Tick) Member {
 	m := Member{Self: self, Acks: make([][]uint64, n), hold: hold}
 	for q := range m.Acks {
@@ -51,9 +52,9 @@ func (m *Member) Begin(next group.View) {
 	}
 }
 
-// Open decodes the vector of a message of q and returns the body after it, or the reason to refuse the
-// message. sent is how many messages this member has sent. Values of Data must be 1 to most; badValue is the
-// reason for others.
+// Open decodes the vector of a message of q and returns the body after it, or the reason to refuse the message. The
+// argument sent is how many messages this member has sent. Values of Data must be 1 to most. For other values,
+// badValue is the reason.
 func (m *Member) Open(q parley.ID, msg parley.Msg, sent, most uint64, badValue string) (body []byte, refused string) {
 	var ok bool
 	m.Vec, body, ok = ReadVector(m.Vec[:0], msg.Body)
@@ -147,8 +148,8 @@ func ReadVector(vec []uint64, b []byte) (out []uint64, rest []byte, ok bool) {
 	return vec, r.Rest, !r.Bad
 }
 
-// State visits the view and what the layer keeps, which are durable in a durable group, and the
-// acknowledgements, which are not.
+// State visits the view and the messages that the layer keeps, which are durable in a durable group. It also visits
+// the acknowledgements, which are never durable.
 func (m *Member) State(v *parley.Vars, durable bool, kept func()) {
 	v.DurableIf(durable, func() {
 		parley.Num(v, "view", &m.View.Number)

@@ -1,11 +1,11 @@
-// Package views has code that several broadcasts share: those that run in the views of membership/group, such as
-// broadcast/timestamp. A view is a set of processes, the members, on which all processes agree. The package has
-// vectors of acknowledgements, describes the broadcasts to hosts, and computes what is promised about a run.
+// Package views has code that is shared by the broadcasts that run in the views of membership/group, such as
+// broadcast/timestamp. A view is a set of processes, the members, on which all processes agree. The package keeps
+// vectors of acknowledgements, describes the broadcasts to hosts, and computes the promises for a run.
 //
 // Each member reports to the others how many messages of each member it has received. It sends these numbers as a
-// vector, with each message and in acknowledgements. Links are FIFO, so a count covers all earlier messages. A
-// member that lacks a message notices that at the next vector of the message's sender. When all members have
-// acknowledged a message, they need not keep it.
+// vector, with each message and in acknowledgements. Links are FIFO, so a count covers all earlier messages. If a
+// member lacks a message, it detects this when it receives the next vector from the message's sender. When all
+// members have acknowledged a message, they can drop it.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views
@@ -21,8 +21,9 @@ import (
 	"parley/membership/group"
 )
 
-// LayerSpec describes a layer of Data and Ack. data describes, for readers, a Data message and the content
-// after its vector: it returns what the message is, or "" if the content is malformed, and the payload.
+// LayerSpec describes a layer that sends Data and Ack. The function data describes a Data message for readers, from
+// the message and the content after its vector. It returns what the message is, or "" if the content is malformed,
+// and the payload.
 func LayerSpec(
 	name string, layer func(self parley.ID, n int) group.Layer,
 	data func(m parley.Msg, behind []byte) (what string, payload []byte),
@@ -58,17 +59,17 @@ func Complete(
 	p.Promises = func(a parley.RunConditions) []parley.Promise { return append(ofViews(a), promises(a)...) }
 }
 
-// Cost returns the cost of one broadcast when no other process sends: one message to n-1 others, and from
-// each of them an acknowledgement to n-1. It takes two message delays.
+// Cost returns the cost of one broadcast when no other process sends: one message to n-1 others, and from each of
+// these an acknowledgement to n-1 others. The broadcast takes two message delays.
 func Cost(n, _ int) parley.Cost {
 	others := uint64(n - 1)
 	return parley.Cost{Rounds: 2, PerRound: []parley.Traffic{{Messages: others}, {Messages: others * others}}}
 }
 
-// Promises returns which properties of a broadcast, and of Delivery, hold. The safe ones hold on links that
-// keep the order, for the reason because. The whole ones hold unless a process joins and so does not deliver
-// what came before. The live ones hold if moreover no correct process is excluded and the views make
-// progress.
+// Promises returns which properties of a broadcast hold, including Delivery. The properties in safe hold on links
+// that keep the order, for the reason because. The properties in whole hold if no process joins: a process that joins
+// does not deliver earlier messages. The properties in live hold if, in addition, no correct process is excluded and
+// views can change.
 func Promises(c group.Config, a parley.RunConditions, because string, safe, whole, live []string) []parley.Promise {
 	c = c.WithDefaults()
 	var out []parley.Promise

@@ -1,4 +1,4 @@
-// Package child starts the program again in child processes, which end when their parent ends.
+// Package child starts further processes of the same program. These child processes end when their parent ends.
 package child
 
 import (
@@ -22,8 +22,8 @@ const Most = 32
 // binary, from starting processes without end.
 const variable = "PARLEY_NODE"
 
-// Allowed returns an error in a process that is a child itself. what names the request, and why is the reason to
-// refuse it.
+// Allowed returns an error in a process that is a child itself. The argument what names the request, and why is the
+// reason to refuse it.
 func Allowed(what, why string) error {
 	if os.Getenv(variable) == "" {
 		return nil
@@ -84,3 +84,9 @@ func Start(ctx context.Context, id parley.ID, args ...string) (*harness.Child, e
 		In: in, Out: out, Kill: signal(os.Kill), Stop: signal(sigStop), Continue: signal(sigCont), Wait: cmd.Wait,
 	}, nil
 }
+
+// Pause stops a process until Resume. Without CanHold it returns an error.
+func Pause(p *os.Process) error { return p.Signal(sigStop) }
+
+// Resume continues a process that Pause has stopped.
+func Resume(p *os.Process) error { return p.Signal(sigCont) }

@@ -2,9 +2,7 @@
 
 package child
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // The signals to pause and resume a process of a run.
 const (

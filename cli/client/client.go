@@ -37,6 +37,15 @@ type Flags struct {
 
 // Declare adds the flags to a command.
 func (c *Flags) Declare(cmd *cobra.Command) {
+	c.DeclareNodes(cmd)
+	f := cmd.Flags()
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
+	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")
+	console.Common(f, "timeout")
+}
+
+// DeclareNodes adds the flags that select nodes and a certificate.
+func (c *Flags) DeclareNodes(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", "",
 		"`folder` of a local cluster (default: the environment variable "+DirVariable+")")
@@ -45,9 +54,7 @@ func (c *Flags) Declare(cmd *cobra.Command) {
 	f.StringVar(&c.certificates, "certificates", "",
 		"`path` of the folder with ca.pem and the client's files (default: certs in the folder of --dir)")
 	f.StringVar(&c.As, "as", "admin", "`name` of the client whose certificate to use")
-	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long to wait for an answer, as in 500ms or 1m")
-	f.BoolVar(&c.AsJSON, "json", false, "print the answers as JSON")
-	console.Common(f, "dir", "at", "certificates", "as", "timeout")
+	console.Common(f, "dir", "at", "certificates", "as")
 }
 
 // Node is a node that can be called.
@@ -145,6 +152,9 @@ func (c *Flags) local() ([]Node, error) {
 	}
 	return nodes, nil
 }
+
+// Given reports whether the flags name a cluster.
+func (c *Flags) Given() bool { return c.Dir != "" || len(c.At) > 0 }
 
 // HangUp closes the connections to the nodes.
 func HangUp(nodes []Node) {

@@ -25,10 +25,9 @@ func Clock(a *console.App) *cobra.Command {
 		Short: "Show the time that the nodes agree on",
 		Long: "The nodes of a cluster keep their clocks together, even if up to m nodes lie. The " +
 			"algorithm is interactive convergence. Clock prints three values for each node: the reading " +
-			"of its clock, how much the " +
-			"reading of any other correct node may differ from this reading (the column \"within\"), " +
-			"and how far this " +
-			"reading is ahead of the computer's clock. It changes nothing.\n\n" +
+			"of its clock, the largest possible difference to the reading of any other correct node (the " +
+			"column \"within\"), and how far the reading is ahead of the computer's clock. It changes " +
+			"nothing.\n\n" +
 			"After a start, the clocks need a few seconds until they are in step (synchronized). Clock " +
 			"waits for that, but at most for --wait. Then it prints the readings, even if some clocks are " +
 			"not in step. A node that lies may never get in step: name only the other nodes with --at, or " +

@@ -68,7 +68,7 @@ func Status(a *console.App) *cobra.Command {
 	}
 	f.Declare(cmd)
 	console.Prints(cmd.Flags(), "status", &parleyv1.StatusResponse{})
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "print the counters of the nodes too")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "also print the counters of the nodes")
 	return cmd
 }
 
@@ -77,48 +77,53 @@ func statusOf(ctx context.Context, n Node) (*parleyv1.StatusResponse, error) {
 	return n.Admin.Status(ctx, &parleyv1.StatusRequest{})
 }
 
-// health is the health of one node.
-type health struct {
-	name     string
-	response *parleyv1.StatusResponse // nil if it did not answer
-	err      error                    // why it did not answer
-	expelled bool                     // an operator has expelled it
-	problems []string                 // why it is not healthy, each with what to do
-	notes    []string                 // what else an operator should know
+// Health is the health of one node.
+type Health struct {
+	Name     string
+	Response *parleyv1.StatusResponse // nil if it did not answer
+	Err      error                    // why it did not answer
+	Expelled bool                     // an operator has expelled it
+	Problems []string                 // why it is not healthy, each with what to do
+	Notes    []string                 // what else an operator should know
 }
 
-// healthy reports whether the node does not make the cluster unhealthy.
-func (h *health) healthy() bool { return h.expelled || h.err == nil && len(h.problems) == 0 }
+// Healthy reports whether the node does not make the cluster unhealthy.
+func (h *Health) Healthy() bool { return h.Expelled || h.Err == nil && len(h.Problems) == 0 }
 
-// state returns the health in a few words.
-func (h *health) state() string {
+// State returns the health in a few words.
+func (h *Health) State() string {
 	switch {
-	case h.expelled:
+	case h.Expelled:
 		return "expelled by an operator: start it again to let it rejoin"
-	case h.err != nil:
-		return "no answer: " + strings.TrimPrefix(h.err.Error(), h.name+": ")
-	case !h.response.GetReady():
+	case h.Err != nil:
+		return "no answer: " + strings.TrimPrefix(h.Err.Error(), h.Name+": ")
+	case !h.Response.GetReady():
 		return "not ready"
-	case len(h.problems) > 0:
+	case len(h.Problems) > 0:
 		return "ready, but cut off"
 	}
 	return "ready"
 }
 
 // healthReport is the health of all nodes that were asked.
-type healthReport []*health
+type healthReport []*Health
+
+// Judge derives the health of nodes from their answers, or from the errors that take their place.
+func Judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) []*Health {
+	return judge(nodes, answers, errs)
+}
 
 // judge derives the health of nodes from their answers.
 func judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) (all healthReport) {
 	for i, n := range nodes {
-		h := &health{name: n.Name, response: answers[i], err: errs[i]}
-		if r := answers[i]; h.err == nil {
-			h.name, h.problems, h.notes = r.GetNode(), append(r.GetProblems(), cutOff(r)...), notes(r)
+		h := &Health{Name: n.Name, Response: answers[i], Err: errs[i]}
+		if r := answers[i]; h.Err == nil {
+			h.Name, h.Problems, h.Notes = r.GetNode(), append(r.GetProblems(), cutOff(r)...), notes(r)
 		}
 		all = append(all, h)
 	}
 	for _, h := range all {
-		h.expelled = all.expelled(h.name)
+		h.Expelled = all.expelled(h.Name)
 	}
 	return all
 }
@@ -128,12 +133,12 @@ func judge(nodes []Node, answers []*parleyv1.StatusResponse, errs []error) (all 
 func (all healthReport) expelled(name string) bool {
 	others, say, needed := 0, 0, 1
 	for _, h := range all {
-		if h.name == name || h.err != nil {
+		if h.Name == name || h.Err != nil {
 			continue
 		}
 		others++
-		needed = max(needed, int(h.response.GetM())+1)
-		for _, m := range h.response.GetMembers() {
+		needed = max(needed, int(h.Response.GetM())+1)
+		for _, m := range h.Response.GetMembers() {
 			if m.GetName() == name && m.GetExpelled() {
 				say++
 			}
@@ -213,8 +218,8 @@ func (all healthReport) answered() int { return len(all.responses()) }
 // responses returns the answers.
 func (all healthReport) responses() (list []*parleyv1.StatusResponse) {
 	for _, h := range all {
-		if h.err == nil {
-			list = append(list, h.response)
+		if h.Err == nil {
+			list = append(list, h.Response)
 		}
 	}
 	return list
@@ -223,7 +228,7 @@ func (all healthReport) responses() (list []*parleyv1.StatusResponse) {
 // status returns the exit status.
 func (all healthReport) status() int {
 	for _, h := range all {
-		if !h.healthy() {
+		if !h.Healthy() {
 			return console.Violated
 		}
 	}
@@ -234,19 +239,19 @@ func (all healthReport) status() int {
 func (all healthReport) printJSON(a *console.App) error {
 	var errs []error
 	for _, h := range all {
-		if h.err == nil {
-			if err := printAnswer(a, h.name, h.response); err != nil {
+		if h.Err == nil {
+			if err := printAnswer(a, h.Name, h.Response); err != nil {
 				return err
 			}
 		}
 		switch {
-		case h.healthy():
+		case h.Healthy():
 			errs = append(errs, nil)
-		case h.err != nil:
-			errs = append(errs, h.err)
+		case h.Err != nil:
+			errs = append(errs, h.Err)
 		default:
-			text := h.name + ": " + h.state() + ": " + strings.Join(h.problems, "; ")
-			errs = append(errs, &rewordedError{text: text, node: h.name})
+			text := h.Name + ": " + h.State() + ": " + strings.Join(h.Problems, "; ")
+			errs = append(errs, &rewordedError{text: text, node: h.Name})
 		}
 	}
 	for _, err := range errs {
@@ -262,8 +267,8 @@ func (all healthReport) printJSON(a *console.App) error {
 func (all healthReport) print(a *console.App, named bool) error {
 	width, wide, well := min(a.Width(0), 100), 0, 0
 	for _, h := range all {
-		wide = max(wide, len(h.name))
-		if h.healthy() && !h.expelled {
+		wide = max(wide, len(h.Name))
+		if h.Healthy() && !h.Expelled {
 			well++
 		}
 	}
@@ -278,7 +283,7 @@ func (all healthReport) print(a *console.App, named bool) error {
 	}
 	expelled := 0
 	for _, h := range all {
-		if h.expelled {
+		if h.Expelled {
 			expelled++
 		}
 	}
@@ -294,21 +299,21 @@ func (all healthReport) print(a *console.App, named bool) error {
 		fmt.Fprintf(a.Out, "%-*s%s\n", len(indent), head, strings.ReplaceAll(text, "\n", "\n"+indent+hang))
 	}
 	for _, h := range all {
-		line(h.name, h.state(), "")
-		if h.expelled {
+		line(h.Name, h.State(), "")
+		if h.Expelled {
 			continue
 		}
-		if h.err != nil {
+		if h.Err != nil {
 			advice := "- start it, or see its log"
 			if named {
-				advice += fmt.Sprintf("; if it is to stay away: parley cluster expel %s", h.name)
+				advice += fmt.Sprintf("; if it is to stay away: parley cluster expel %s", h.Name)
 			}
 			line("", advice, "  ")
 		}
-		for _, p := range h.problems {
+		for _, p := range h.Problems {
 			line("", "- "+p, "  ")
 		}
-		for _, n := range h.notes {
+		for _, n := range h.Notes {
 			line("", "note: "+n, "      ")
 		}
 	}

@@ -4,11 +4,11 @@
 // # Decisions
 //
 // The environment variable of a flag contains the name of the command. For example, PARLEY_RUN_SEED sets the flag
-// --seed of "parley run". A flag that means the same in every command also has a variable without the command's
-// name, such as PARLEY_DIR; [Common] marks these flags. Motive: for a service called parley, Kubernetes sets
-// variables such as PARLEY_HOST and PARLEY_PORT, and these must not change a run. Also, the same flag can mean
-// different things: --dir of "parley cert" is another folder than --dir of "parley status". Cost: users often have
-// to set several variables where one would suffice.
+// --seed of "parley run". A flag that means the same in every command also has a variable without the command's name,
+// such as PARLEY_DIR; [Common] marks these flags. Motive: for a service called parley, Kubernetes sets variables such
+// as PARLEY_HOST and PARLEY_PORT, and these must not change a run. Also, a flag of the same name can mean different
+// things: --dir of "parley cert" names another folder than --dir of "parley status". Cost: users often have to set
+// several variables instead of one.
 //
 // With --json an error is an object on the standard error, and not on the standard output. Motive: everything on
 // the standard output fits one schema, even if the command fails after some of its output. Cost: a program that
@@ -114,8 +114,8 @@ func NoProtocol(cmd *cobra.Command) error {
 	return input.Hint(`"parley list" names all`, "%s: name a protocol", cmd.CommandPath())
 }
 
-// Args returns a check for least to most arguments, or for any number from least up if most is 0. expected describes
-// them in the error, as in "one NODE was expected".
+// Args returns a check for least to most arguments, or for any number from least up if most is 0. The argument
+// expected describes the arguments in the error, as in "one NODE was expected".
 func Args(least, most int, expected string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most && most > 0 {

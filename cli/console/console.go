@@ -19,7 +19,8 @@ import (
 type App struct {
 	Protocols []parley.Protocol
 	Out, Err  io.Writer
-	JSON      bool // errors are printed as JSON
+	JSON      bool   // errors are printed as JSON
+	Version   string // of the program
 
 	variables map[string]string // the environment variables that have set flags, by flag
 

@@ -32,6 +32,6 @@ func FoldError(text string, width int) string {
 // CallError is an error of a node.
 type CallError interface {
 	error
-	// Call returns what is known of it: fields that are not known are empty.
+	// Call returns what is known about the call. Fields that are not known are empty.
 	Call() (node, code, reason, outcome string)
 }

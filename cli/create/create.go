@@ -68,7 +68,7 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 			"--source.",
 		Example: "  parley new " + kind + " mine",
 		Args:    console.Args(1, 1, "one NAME is needed"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			if !aName.MatchString(name) {
 				return fmt.Errorf("parley new %s: %.200q is not a name: write at most 31 lower-case letters and "+
@@ -81,7 +81,7 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 			if _, err := a.Find(name); err == nil && kind == "protocol" {
 				return fmt.Errorf("parley new %s: there is a protocol %q already: choose another name", kind, name)
 			}
-			root, err := checkout(source)
+			root, err := Checkout(source)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func command(a *console.App, kind, short, long string, next ...string) *cobra.Co
 			if err != nil {
 				return err
 			}
-			if err := write(name, files); err != nil {
+			if err := Write(cmd.CommandPath(), name, files); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Out, "wrote the module example.org/%s, which replaces parley by %s\n\n"+
@@ -111,8 +111,9 @@ var (
 	moduleLine = []byte("module " + parleyPath + "\n")
 )
 
-// checkout returns the absolute path of the checkout of Parley that is given, or in which the command runs.
-func checkout(given string) (string, error) {
+// Checkout returns the absolute path of the checkout of Parley that the flag --source names, or in which the command
+// runs.
+func Checkout(given string) (string, error) {
 	dir, err := filepath.Abs(given)
 	if err != nil {
 		return "", &parley.FlagError{Flag: "source", Err: err}
@@ -127,8 +128,8 @@ func checkout(given string) (string, error) {
 	}
 }
 
-// module returns the files of a new module, by their names.
-func module(kind, name, root string) (map[string][]byte, error) {
+// Module returns go.mod and go.sum of the new module example.org/NAME, which uses the checkout of Parley at root.
+func Module(name, root string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, file := range []string{"go.mod", "go.sum"} {
 		b, err := os.ReadFile(filepath.Join(root, file))
@@ -139,6 +140,15 @@ func module(kind, name, root string) (map[string][]byte, error) {
 	}
 	mod := bytes.Replace(files["go.mod"], moduleLine, []byte("module example.org/"+name+"\n"), 1)
 	files["go.mod"] = fmt.Appendf(mod, "\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", parleyPath, root)
+	return files, nil
+}
+
+// module returns the files of a new module of a kind, by their names.
+func module(kind, name, root string) (map[string][]byte, error) {
+	files, err := Module(name, root)
+	if err != nil {
+		return nil, err
+	}
 	for file, to := range map[string]string{
 		"mine.go.txt": name + ".go", "mine_test.go.txt": name + "_test.go",
 		"main.go.txt": filepath.Join("cmd", name, "main.go"),
@@ -153,12 +163,12 @@ func module(kind, name, root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// write writes files into a new folder.
-func write(dir string, files map[string][]byte) error {
+// Write writes files into a new folder. command is the command that does so, for errors.
+func Write(command, dir string, files map[string][]byte) error {
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("parley new: the folder %q exists already: choose another name, or remove it", dir)
+		return fmt.Errorf("%s: the folder %q exists already: choose another name, or remove it", command, dir)
 	} else if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", command, console.PathError(err))
 	}
 	for name, b := range files {
 		file := filepath.Join(dir, name)

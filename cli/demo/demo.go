@@ -1,5 +1,5 @@
-// Package demo implements "parley demo": a cluster that agrees although one node lies, and broadcasts in total order
-// although one node is killed.
+// Package demo implements "parley demo": a cluster that agrees while one node lies, and that broadcasts in total
+// order after one node was killed.
 package demo
 
 import (

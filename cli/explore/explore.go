@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/explore"
 	"parley/explore/goal"
 	"parley/internal/draw"
@@ -51,8 +52,11 @@ func Command(a *console.App) *cobra.Command {
 			"fewer states, and no faults except lies. With --step split, a step is also one round, and in " +
 			"the last round explore treats each receiver separately. The system then has far fewer " +
 			"states.\n\n" +
+			"With --open, explore also opens the lab, and ends after Ctrl-C. The lab shows the run that " +
+			"was found, or the form of the search if nothing was found.\n\n" +
 			goal.Help + "\n\nLearn more: docs/explanation/exploring.md",
 		Example: "  parley explore eig -n 4 -m 1\n  parley explore sm -n 3 -m 1 --step round\n" +
+			"  parley explore twophase -n 3 --crashes 1 --property non-blocking --beyond-bound --open\n" +
 			"  parley explore diffusion -n 3 --crashes 1\n" +
 			"  parley explore twophase -n 3 --crashes 1 --always 'not (some decides commit and some decides abort)'",
 		Args: cobra.ArbitraryArgs,
@@ -113,7 +117,7 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 		if err != nil {
 			return err
 		}
-		return reportPairs(a, f, found, to)
+		return f.show(ctx, a, f.scene(), reportPairs(a, f, found, to))
 	}
 	found, err := exploration.Run(ctx, s, show)
 	clear()
@@ -125,9 +129,23 @@ func searchAll(ctx context.Context, a *console.App, f *flags) error {
 		return err
 	}
 	if f.json {
-		return console.End(status(e.Outcome()), a.PrintJSON(e.Output()))
+		err = a.PrintJSON(e.Output())
+	} else {
+		err = e.print(to)
 	}
-	return console.End(status(e.Outcome()), e.print(to))
+	scene := f.scene()
+	if run := e.Found(); run != nil {
+		scene = lab.Recorded(run.Header, run.Log, f.traceTo)
+	}
+	return f.show(ctx, a, scene, console.End(status(e.Outcome()), err))
+}
+
+// show opens the lab if the user wants it. The command ended by an error, which show returns.
+func (f *flags) show(ctx context.Context, a *console.App, s lab.Scene, ended error) error {
+	if !f.open || ctx.Err() != nil {
+		return ended
+	}
+	return lab.Open(ctx, a, s, ended)
 }
 
 // status returns the exit status for an outcome.

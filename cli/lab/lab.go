@@ -19,6 +19,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,9 +27,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cli/client"
 	"parley/cli/console"
 	"parley/docs/scenarios"
 	"parley/internal/lab/engine"
+	"parley/internal/lab/live"
 	"parley/internal/lab/page"
 	"parley/internal/lab/server"
 )
@@ -38,18 +41,21 @@ var usual = "127.0.0.1:7411"
 
 // Command is "parley lab". The page shows the version of the program.
 func Command(a *console.App, version string) *cobra.Command {
-	l := lab{App: a, version: version}
+	l := lab{App: a}
 	var hidden bool
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "Explore runs in the browser",
 		Long: "Lab serves a page that makes runs and shows them: messages, states, and what was\n" +
 			"promised. It prints the address of the page, opens the page in a browser, and\n" +
-			"runs until you press Ctrl-C. It changes nothing on the computer.\n\n" +
+			"runs until you press Ctrl-C.\n\n" +
 			"The address has a token, without which nothing is answered. If the usual port is\n" +
 			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
 			"--listen names another address. Such an address needs a certificate of a node,\n" +
 			"issued with --hosts, and a browser that trusts the authority's ca.pem.\n\n" +
+			"The view Live of the page starts a small cluster on this computer on request:\n" +
+			"each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
+			"cluster that runs already, and changes nothing.\n\n" +
 			"The exit status is 0 after Ctrl-C, 2 if lab cannot listen at the address, and 3\n" +
 			"if the server fails.",
 		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n" +
@@ -58,7 +64,14 @@ func Command(a *console.App, version string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l.fixed = cmd.Flags().Changed("listen")
 			l.open = !hidden
-			return l.run(cmd.Context())
+			at, err := l.place()
+			if err != nil {
+				return err
+			}
+			return l.run(cmd.Context(), at, engine.New(a.Protocols, scenarios.Files, version), func(address string) error {
+				_, err := fmt.Fprintf(a.Out, "The lab is at %s\nCtrl-C ends it.\n", address)
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&l.listen, "listen", usual,
@@ -66,36 +79,38 @@ func Command(a *console.App, version string) *cobra.Command {
 	cmd.Flags().StringVar(&l.certificate, "certificate", "", "`file` with the certificate of the server, in PEM")
 	cmd.Flags().StringVar(&l.key, "key", "", "`file` with the key of the certificate, in PEM")
 	cmd.Flags().BoolVar(&hidden, "no-open", false, "open no browser")
+	l.other.DeclareNodes(cmd)
 	return cmd
 }
 
 // lab is the command.
 type lab struct {
 	*console.App
-	version          string
 	listen           string
 	fixed            bool // the address was given
 	certificate, key string
 	open             bool
+	quiet            bool         // says nothing if the usual address is in use
+	link             string       // the fragment that the browser opens; empty for the gallery
+	other            client.Flags // a cluster that runs already
 }
 
-// run serves the page until the context or the user ends it.
-func (l *lab) run(ctx context.Context) error {
+// run serves the page until the context or the user ends it. say tells the user its address.
+func (l *lab) run(ctx context.Context, at place, answers *engine.Engine, say func(address string) error) error {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
-	at, err := l.place()
-	if err != nil {
-		return err
-	}
 	in, err := l.begin(ctx, at)
 	if err != nil {
 		return err
 	}
+	cluster, err := l.cluster()
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
 	hosts, token := at.hosts(in.Addr()), server.NewToken()
-	answers := engine.New(l.Protocols, scenarios.Files, l.version)
 	s := &http.Server{
 		Handler: server.New(server.Options{
-			Answer: answers.Answer, Page: page.Files, Token: token, Hosts: hosts,
+			Answer: answers.Answer, Live: cluster, Page: page.Files, Token: token, Hosts: hosts,
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		TLSConfig:         at.secure,
@@ -116,13 +131,30 @@ func (l *lab) run(ctx context.Context) error {
 			ended = s.Serve(in)
 		}
 	})
-	err = l.show(ctx, at.scheme()+"://"+hosts[0]+"/#token="+token)
-	failed := s.Close()
+	address := at.scheme() + "://" + hosts[0] + "/#token=" + token + strings.TrimPrefix(l.link, "#")
+	if err = say(address); err == nil {
+		err = l.show(ctx, address)
+	}
+	failed := errors.Join(s.Close(), cluster.Close())
 	work.Wait()
 	if err == nil && !errors.Is(ended, http.ErrServerClosed) {
 		return console.EndWith(console.Unfinished, ended)
 	}
 	return cmp.Or(err, failed)
+}
+
+// cluster returns what the view Live shows: a cluster that runs already, or one that the page starts.
+func (l *lab) cluster() (*live.Lab, error) {
+	o := live.Options{Make: live.Make, CannotPause: live.CannotPause()}
+	if l.other.Given() {
+		l.other.Timeout = live.Patience
+		nodes, err := l.other.Open()
+		if err != nil {
+			return nil, err
+		}
+		o.Other = nodes
+	}
+	return live.New(o), nil
 }
 
 // begin listens. If the usual address is in use and none was given, it takes a free port.
@@ -138,7 +170,7 @@ func (l *lab) begin(ctx context.Context, at place) (net.Listener, error) {
 		return nil, parley.FlagErrorf("listen", "%s: this computer does not allow to listen there: %w", at.address,
 			cause(err))
 	}
-	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil {
+	if in, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(at.host, "0")); err == nil && !l.quiet {
 		fmt.Fprintf(l.Err, "parley lab: %s is in use, by another lab perhaps: this one takes a free port\n", at.address)
 	}
 	return in, err
@@ -152,11 +184,8 @@ func cause(err error) error {
 	return err
 }
 
-// show prints the address, opens it in a browser, and waits for the end of the context.
+// show opens an address in a browser, and waits for the end of the context.
 func (l *lab) show(ctx context.Context, address string) error {
-	if _, err := fmt.Fprintf(l.Out, "The lab is at %s\nCtrl-C ends it.\n", address); err != nil {
-		return err
-	}
 	if l.open && display() {
 		forget, err := browse(address)
 		if err != nil {

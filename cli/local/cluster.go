@@ -87,7 +87,7 @@ func up(a *console.App) *cobra.Command {
 	cmd.Flags().IntVarP(&p.N, "n", "n", 4, "number of `nodes`, 1 to 32")
 	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "number of `nodes` that may be faulty (default: as many as n > 3m allows)")
 	cmd.Flags().Var(&p.Traitors, "traitor", "`node=behavior` of nodes that lie, as in 3=twofaced,6=silent")
-	cmd.Flags().BoolVar(&p.durable, "durable", false,
+	cmd.Flags().BoolVar(&p.Durable, "durable", false,
 		"sync deliveries to disk before acknowledging them (not in the group named byzantine, which is "+
 			"always in memory)")
 	cmd.Flags().DurationVar(&p.Round, "round", 0,
@@ -124,7 +124,7 @@ func (p *Plan) mayMake(ctx context.Context, dir string, changed func(flag string
 		flag      string
 		want, has any
 	}{
-		{"n", p.N, there.N}, {"m", p.M, there.M}, {"durable", p.durable, there.durable}, {"round", p.Round, there.Round},
+		{"n", p.N, there.N}, {"m", p.M, there.M}, {"durable", p.Durable, there.Durable}, {"round", p.Round, there.Round},
 		{"traitor", fmt.Sprint(p.Traitors), fmt.Sprint(there.Traitors)}, {"participant", p.participant, there.participant},
 	} {
 		if changed(one.flag) && one.want != one.has {
@@ -152,7 +152,7 @@ func planOf(dir string) (Plan, error) {
 	first := nodes[0].file
 	p := Plan{
 		N: len(nodes), M: first.M, Round: cmp.Or(first.Round, defaultRound),
-		durable: first.Durable, participant: first.Participant,
+		Durable: first.Durable, participant: first.Participant,
 	}
 	p.Traitors = make(map[string]string)
 	for i, n := range nodes {

@@ -45,14 +45,14 @@ func Nodes(dir string) ([]*Node, error) {
 	var nodes []*Node
 	for _, m := range first.Members {
 		n := &Node{
-			Name: m.Name, Address: m.Address, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
+			Name: m.Name, Config: client.ConfigOf(dir, m.Name), Log: filepath.Join(dir, m.Name, "log"),
 			in: make(chan struct{}), ended: make(chan struct{}),
 		}
 		f, err := nodefile.Read(n.Config)
 		if err != nil {
 			return nil, err
 		}
-		n.file, n.API, n.Metrics = f, f.API, f.Metrics
+		n.file, n.Address, n.API, n.Metrics = f, f.Listen, f.API, f.Metrics
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
@@ -80,33 +80,72 @@ func renew(nodes []*Node) error {
 
 // start starts the process of a node, which ends with the context and with this process. At its end it sends to gone.
 func (n *Node) start(ctx context.Context, gone chan<- struct{}) error {
-	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
+	p, err := n.Run(ctx)
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = &nodeOutput{in: n.in, log: log}, log
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
-	if err := cmd.Start(); err != nil {
-		return errors.Join(err, log.Close())
-	}
-	n.PID, n.State = cmd.Process.Pid, "starts"
+	n.PID, n.State = p.Pid, "starts"
 	go func() {
-		_ = cmd.Wait() // an error of the context, if it has ended; the state says which
-		n.state = cmd.ProcessState
-		_ = log.Close()
+		select {
+		case <-p.in:
+			close(n.in)
+			<-p.ended
+		case <-p.ended:
+		}
+		n.state = p.state
 		close(n.ended)
 		gone <- struct{}{}
 	}()
 	return nil
 }
+
+// Process is a process of a node.
+type Process struct {
+	*os.Process
+	in, ended chan struct{}
+	state     *os.ProcessState // after the end
+	log       string
+}
+
+// Run starts a process of a node, which ends with the context and with this process. A node has at most one process
+// at a time. The calling goroutine must be locked to its thread.
+func (n *Node) Run(ctx context.Context) (*Process, error) {
+	cmd, err := child.Command(ctx, n.Name, "node", "--attached", "--config", n.Config)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{in: make(chan struct{}), ended: make(chan struct{}), log: n.Log}
+	cmd.Stdout, cmd.Stderr = &nodeOutput{in: p.in, log: log}, log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	cmd.Cancel, cmd.WaitDelay = stdin.Close, 20*time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	p.Process = cmd.Process
+	go func() {
+		_ = cmd.Wait() // an error of the context, if it has ended; the state says which
+		p.state = cmd.ProcessState
+		_ = log.Close()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// Joined returns a channel that is closed when the node is a member of all its groups and tables.
+func (p *Process) Joined() <-chan struct{} { return p.in }
+
+// Ended returns a channel that is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Ending says how the process has ended, and why as far as the log of its node says so.
+func (p *Process) Ending() string { return fmt.Sprintf("%v: %s", p.state, lastWords(p.log)) }
 
 // nodeOutput receives the output of a node. Its first line says that the node is a member.
 type nodeOutput struct {

@@ -27,8 +27,14 @@ type Plan struct {
 	Traitors behaviors     // by the number of the node, from 1
 	Traces   bool          // the nodes write traces
 	Round    time.Duration // 0: the default
+	Durable  bool          // deliveries are synced to disk before they are acknowledged
+	// Level is the level of the only group, which has the name of its level; there are no tables. If it is empty, there
+	// is a group named total, a group named byzantine if n allows one, and two tables.
+	Level string
+	// Via returns the address by which a node reaches another one. If it is nil, each node is reached at its own
+	// address.
+	Via func(from, to int) string
 
-	durable bool
 	// participant is the address of the service that carries out all nodes' parts of transactions.
 	participant string
 }
@@ -119,12 +125,16 @@ func (p *Plan) Make(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var members strings.Builder
-	for i, key := range signers {
-		fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
-			client.NodeName(i), addresses[i], cert.FormatSigner(key))
-	}
 	for i := range p.N {
+		var members strings.Builder
+		for j, key := range signers {
+			address := addresses[j]
+			if p.Via != nil && i != j {
+				address = p.Via(i, j)
+			}
+			fmt.Fprintf(&members, "  - name: %s\n    address: %s\n    signer: %s\n",
+				client.NodeName(j), address, cert.FormatSigner(key))
+		}
 		file := client.ConfigOf(dir, client.NodeName(i))
 		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 			return err
@@ -139,12 +149,21 @@ func (p *Plan) Make(ctx context.Context, dir string) error {
 // config returns the configuration of a node. addresses has the addresses of all APIs, followed by those for metrics.
 func (p *Plan) config(i int, addresses []string, members string) string {
 	text := fmt.Sprintf("cluster: local\nname: %s\napi: %s\ncertificates: ../certs\ndata: data\n"+
-		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.durable, p.M, addresses[p.N+i])
-	text += "groups:\n  - name: total\n    level: total\n"
-	if p.N >= 4 && p.N <= maxByzantine {
-		text += "  - name: byzantine\n    level: byzantine\n"
+		"durable: %v\nm: %d\nmetrics: %s\n", client.NodeName(i), addresses[i], p.Durable, p.M, addresses[p.N+i])
+	levels := []string{p.Level}
+	if p.Level == "" {
+		levels = []string{"total"}
+		if p.N >= 4 && p.N <= maxByzantine {
+			levels = append(levels, "byzantine")
+		}
 	}
-	text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	text += "groups:\n"
+	for _, level := range levels {
+		text += fmt.Sprintf("  - name: %s\n    level: %[1]s\n", level)
+	}
+	if p.Level == "" {
+		text += "tables:\n  - name: table\n    state: keyvalue\n  - name: bank\n    state: bank\n"
+	}
 	if how, lies := p.Traitors[strconv.Itoa(i+1)]; lies {
 		text += fmt.Sprintf("lab: true\ntraitor: %s\n", how)
 	}

@@ -32,6 +32,10 @@ func (s setup) run() (log *trace.Log, facts trace.Facts, tree func(parley.ID) pa
 		log, facts, err = s.processes(context.Background())
 		return log, facts, nil, err
 	}
+	if len(s.Node) > 0 {
+		log, facts, err = s.programs(context.Background())
+		return log, facts, nil, err
+	}
 	done, err := s.Simulate()
 	if err != nil {
 		return nil, facts, nil, err

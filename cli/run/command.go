@@ -3,6 +3,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,11 +14,13 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/cli/show"
 	"parley/faulty"
 	"parley/internal/form"
 	"parley/internal/lists"
 	"parley/internal/report"
+	"parley/trace"
 )
 
 // Command is "parley run".
@@ -32,6 +35,9 @@ func Command(a *console.App) *cobra.Command {
 			"By default the simulator makes the run: the same flags always make the same run. With --host " +
 			"cluster, real processes on this computer make the run, connected by mutual TLS. A crash then " +
 			"kills a process, and each faulty process lies on its links.\n\n" +
+			"With --open, run also shows the run in the lab, and ends after Ctrl-C. The browser opens a link " +
+			"to exactly this run; \"Copy link\" of the page copies it. \"parley lab --help\" says who reaches " +
+			"the page. The exit status does not change.\n\n" +
 			"With --scenario the flags come from a YAML file. Flags of the command line take " +
 			"precedence.\n\n" +
 			"With --replay, run reads a trace, and gives its correct processes the same inputs again. The " +
@@ -40,6 +46,7 @@ func Command(a *console.App) *cobra.Command {
 			"Learn more: docs/scenarios/README.md",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +
 			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --host cluster\n" +
+			"  parley run eig -n 4 -m 1 --faulty 3=twofaced --open\n" +
 			"  parley run --scenario docs/scenarios/article.yaml --show verdict",
 		// The protocol that the file names determines which flags exist.
 		DisableFlagParsing: true,
@@ -89,12 +96,12 @@ func protocolCommand(a *console.App, p parley.Protocol) *cobra.Command {
 		Args:    console.NoArgs,
 	}
 	f := newFlags(p, cmd.Flags())
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := readScenario(f.scenario)
 		if err != nil {
 			return err
 		}
-		return executeFile(a, s, f)
+		return executeFile(cmd.Context(), a, s, f)
 	}
 	return cmd
 }
@@ -112,8 +119,8 @@ func example(p parley.Protocol) string {
 	return " --faulty 2=twofaced --seed 42 --show spacetime,verdict"
 }
 
-// Arguments prevents the value of a flag from being taken for the protocol of that name, as in "parley run --scenario
-// FILE --form vector": if no protocol follows "run", it inserts "--" so that run gets all arguments unparsed.
+// Arguments handles a flag whose value is also the name of a protocol, as in "parley run --scenario FILE --form
+// vector". If no protocol follows "run", it inserts "--" so that run gets all arguments unparsed.
 func Arguments(args []string) []string {
 	if len(args) < 2 || args[0] != "run" || args[1] == "" || args[1][0] != '-' {
 		return args
@@ -177,20 +184,20 @@ func runFile(a *console.App, cmd *cobra.Command, args []string) error {
 	if err := a.SetFromEnvironment("parley run", f.Set()); err != nil {
 		return err
 	}
-	return executeFile(a, s, f)
+	return executeFile(cmd.Context(), a, s, f)
 }
 
 // executeFile runs with the file's flags. An error about a flag that the
 // file sets names the line.
-func executeFile(a *console.App, s *form.Scenario, f *flags) error {
+func executeFile(ctx context.Context, a *console.App, s *form.Scenario, f *flags) error {
 	if err := s.Apply(f.Flags); err != nil {
 		return err
 	}
-	return s.About(execute(a, f))
+	return s.About(execute(ctx, a, f))
 }
 
-// execute makes the run, writes the output files and prints the report.
-func execute(a *console.App, f *flags) error {
+// execute makes the run, writes the output files, prints the report, and opens the lab.
+func execute(ctx context.Context, a *console.App, f *flags) error {
 	traceTo, svg := console.OutputFile{Flag: "trace", Name: f.traceTo}, console.OutputFile{Flag: "svg", Name: f.svg}
 	out, err := a.ReportTo(f.view.JSON, traceTo, svg)
 	if err != nil {
@@ -221,7 +228,21 @@ func execute(a *console.App, f *flags) error {
 		}
 	}
 	if f.view.JSON {
-		return show.Finish(r, a.PrintJSON(r))
+		err = a.PrintJSON(r)
+	} else {
+		err = v.Print(out)
 	}
-	return show.Finish(r, v.Print(out))
+	if err = show.Finish(r, err); !f.view.Open {
+		return err
+	}
+	return lab.Open(ctx, a, s.scene(log, facts, f.traceTo), err)
+}
+
+// scene returns a run as the lab shows it: by its flags, or by its trace if flags do not repeat it. file is where the
+// trace is.
+func (s setup) scene(log *trace.Log, facts trace.Facts, file string) lab.Scene {
+	if made, ok := lab.Repeated(s.Args, log.Hash()); ok && s.Host == "" {
+		return made
+	}
+	return lab.Recorded(s.Header(facts), log, file)
 }

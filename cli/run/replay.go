@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/cli/show"
 	"parley/internal/draw/prose"
 	"parley/internal/form"
@@ -52,6 +53,9 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return parley.FlagErrorf("replay", "%s is a trace of real processes, whose timing cannot be repeated: "+
 			"use parley trace show", *file)
 	}
+	if err := notReplayed(s, *file); err != nil {
+		return err
+	}
 	again := sim.Replay{
 		Protocol: s.Protocol, Faulty: s.Liars(), Signer: s.Signer(), Clocks: s.Plan.Clocks, Stepped: h.Facts.Stepped,
 	}
@@ -60,9 +64,13 @@ func replayTrace(a *console.App, cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s: the repeated run differs from the trace: %w", *file, err)
 	}
 	s.Args = []string{"--replay=" + *file}
-	return show.Print(a, report.New(s, log, h.Facts), log, view, "", fmt.Sprintf(
+	err = show.Print(a, report.New(s, log, h.Facts), log, view, "", fmt.Sprintf(
 		"replayed: %s of correct processes, each with what the trace says came of it\n",
 		prose.Count(uint64(steps), "step", "steps")))
+	if !view.Open {
+		return err
+	}
+	return lab.Open(cmd.Context(), a, lab.Recorded(h, log, *file), err)
 }
 
 // ReadTrace reads a trace and reconstructs its run.

@@ -19,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lists"
+	"parley/internal/report"
 	"parley/run"
 )
 
@@ -28,7 +29,7 @@ func Sweep(a *console.App) *cobra.Command {
 		Use:   "sweep PROTOCOL|FILE",
 		Short: "Simulate many seeds and shrink the first broken promise",
 		Long: "Sweep simulates a protocol, or the scenario of a file, once for each seed. It uses all " +
-			"cores. The seed determines the random faults, broadcasts, delays, and coin tosses. Sweep " +
+			"cores. The seed determines the random faults, broadcasts, delays, and all other random choices. Sweep " +
 			"counts the faults and the verdicts, and stops at the first broken promise. It then shrinks " +
 			"that run: it removes faults and requests that the failure does not need. It prints a command " +
 			"that repeats the original run, and a command that repeats the smaller run. It changes no " +
@@ -123,7 +124,7 @@ func runSweep(cmd *cobra.Command, a *console.App, args []string) error {
 	if slices.Contains(given, "seed") {
 		return parley.FlagErrorf("seed", "a sweep runs many seeds: use --seeds, as in --seeds 1..1000")
 	}
-	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace"} {
+	for _, one := range []string{"show", "tree", "rows", "alive", "svg", "trace", "open"} {
 		if slices.Contains(given, one) {
 			return parley.FlagErrorf(one, "a sweep shows no single run: use it with the run command that the sweep prints")
 		}
@@ -200,12 +201,14 @@ type sweepOutput struct {
 	Faults     map[string]uint64     `json:"faults"`
 	Properties map[string]*run.Tally `json:"properties"`
 	Broken     []broken              `json:"broken"`
+	// Unrepeatable says that the same seeds can make other runs, because they depend on the speed of programs.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 }
 
 // summary is what --json prints.
 func (s *sweepRunner) summary() sweepOutput {
 	return sweepOutput{s.base.Protocol.Name, s.Runs, s.ctx.Err() != nil,
-		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found}
+		s.wall.Seconds(), s.Received, s.Delivered, s.Faults, s.Properties, s.found, s.unrepeatable()}
 }
 
 // print writes the outcome as text.
@@ -252,6 +255,9 @@ func (s *sweepRunner) print(w io.Writer) error {
 		if len(f.Least) > 0 {
 			fmt.Fprintln(&b, input.Command("  least: ", f.Least, width))
 		}
+	}
+	if s.unrepeatable() {
+		b.WriteString("\n" + prose.Fold(report.Unrepeatable("These runs"), width) + "\n")
 	}
 	if len(s.found) == 0 {
 		b.WriteString("\nno promise was broken" + s.soFar() + "\n")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/cli/console"
+	"parley/cli/foreign"
 	"parley/internal/draw/prose"
 	"parley/internal/form"
 	"parley/internal/scenario"
@@ -34,6 +35,7 @@ type sweepRunner struct {
 	all         bool
 	workers     int
 	first, last uint64
+	crew        *foreign.Crew // starts programs; nil: the processes are machines
 
 	made  atomic.Uint64 // runs so far, for the progress
 	found []broken
@@ -41,8 +43,18 @@ type sweepRunner struct {
 	run.SweepReport
 }
 
+// unrepeatable reports whether the runs depend on the speed of programs.
+func (s *sweepRunner) unrepeatable() bool { return s.crew != nil && s.crew.Unrepeatable() }
+
 // run makes all runs, and shrinks the first failure.
 func (s *sweepRunner) run() (err error) {
+	if s.crew, err = s.base.crew(s.ctx, foreign.Options{}); err != nil {
+		return err
+	}
+	if s.crew != nil {
+		defer s.crew.Close()
+		s.base.Processes = s.crew.Hire
+	}
 	began := time.Now()
 	stop := s.Progress(500*time.Millisecond, func() string { return s.progress(began) })
 	open := s.base.Spec

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/internal/nearest"
 	"parley/internal/report"
 )
@@ -19,6 +20,7 @@ type Flags struct {
 	report.Options
 	Width int  // columns to fold to; 0: the terminal's
 	JSON  bool // print the report as JSON, and no view
+	Open  bool // then show the run in the lab
 }
 
 // Declare adds the flags to fs.
@@ -33,6 +35,7 @@ func (v *Flags) Declare(fs *pflag.FlagSet) {
 	console.Common(fs, "width")
 	fs.BoolVar(&v.JSON, "json", false, "print one JSON object")
 	console.Prints(fs, "run", report.Report{})
+	lab.DeclareOpen(fs, &v.Open)
 }
 
 // Check returns an error if a flag has a value that is never allowed.

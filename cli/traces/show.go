@@ -3,6 +3,7 @@
 package traces
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"parley"
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/cli/run"
 	"parley/cli/show"
 	"parley/internal/draw/prose"
@@ -41,13 +43,14 @@ func Command(a *console.App) *cobra.Command {
 		Long: "Show prints the trace of a run as \"parley run\" prints the run. If nodes of a cluster wrote " +
 			"the traces, show merges the traces and shows one machine: one instance of a protocol. If that " +
 			"machine is a stream of agreements, show prints one slot: one agreement of the stream. A TRACE " +
-			"is a file, or a folder with .jsonl files. The exit status is 0 if no promise broke, 1 if one " +
+			"is a file, or a folder with .jsonl files. With --open, show also opens the trace of a run in the " +
+			"lab, and ends after Ctrl-C. The exit status is 0 if no promise broke, 1 if one " +
 			"broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
 			"  parley trace show testdata/traces --machine agree/eig/1/1 --slot 2",
 		Args: console.Args(1, 0, "at least one TRACE is needed"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return showTraces(a, args, view, nodes)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showTraces(cmd.Context(), a, args, view, nodes)
 		},
 	}
 	view.Declare(show.Flags())
@@ -60,7 +63,7 @@ func Command(a *console.App) *cobra.Command {
 }
 
 // showTraces shows a trace of a run, or traces of nodes.
-func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags) error {
+func showTraces(ctx context.Context, a *console.App, args []string, view show.Flags, nodes nodeFlags) error {
 	if err := view.Check(); err != nil {
 		return err
 	}
@@ -69,6 +72,9 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 		if err != nil {
 			return err
 		}
+		if view.Open {
+			return parley.FlagErrorf("open", "the lab shows the trace of one run, and these are traces of nodes: omit the flag")
+		}
 		return showNodes(a, traces, view, nodes)
 	}
 	for flag, given := range map[string]bool{"machine": nodes.machine != "", "slot": nodes.slot != 0} { // order: one error
@@ -76,7 +82,7 @@ func showTraces(a *console.App, args []string, view show.Flags, nodes nodeFlags)
 			return parley.FlagErrorf(flag, "%s is not the trace of a node: omit the flag", args[0])
 		}
 	}
-	return showTrace(a, args[0], view)
+	return showTrace(ctx, a, args[0], view)
 }
 
 // maxHeader is the longest header of a node's trace that ofNode finds, in bytes.
@@ -93,7 +99,7 @@ func ofNode(file string) bool {
 	return json.NewDecoder(io.LimitReader(f, maxHeader)).Decode(&h) == nil && h.Node != nil
 }
 
-func showTrace(a *console.App, file string, flags show.Flags) error {
+func showTrace(ctx context.Context, a *console.App, file string, flags show.Flags) error {
 	h, s, log, err := run.ReadTrace(a, file)
 	if err != nil {
 		return err
@@ -101,7 +107,10 @@ func showTrace(a *console.App, file string, flags show.Flags) error {
 	if h.Facts.Explored { // no seed repeats it
 		s.Args = []string{"--replay=" + file}
 	}
-	return show.Print(a, report.New(s, log, h.Facts), log, flags, "", "")
+	if err = show.Print(a, report.New(s, log, h.Facts), log, flags, "", ""); !flags.Open {
+		return err
+	}
+	return lab.Open(ctx, a, lab.Recorded(h, log, file), err)
 }
 
 // diffCommand is "parley trace diff".

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"cmp"
+	"fmt"
 
 	"parley"
 )
@@ -33,9 +34,9 @@ func (b Begin) String() string { return begins[b] }
 // Config configures one system of clocks. Times are in ticks.
 type Config struct {
 	N, M int
-	// Least is the shortest time that a message takes; 0 means 1. Eps is the largest error of a reading; 0
-	// means 899. A round trip takes at most 2*(Least+Eps) if no message takes longer than Least+Eps; a reading
-	// that takes longer is discarded. The defaults suit the simulator.
+	// Least is the shortest time that a message takes; 0 means 1. Eps is the largest error of a reading; 0 means 899.
+	// If no message takes longer than Least+Eps, a round trip takes at most 2*(Least+Eps). A reading that takes
+	// longer is discarded. The defaults suit the simulator.
 	Least, Eps parley.Tick
 	// Rho is the largest drift of a correct hardware clock, in parts per million. 0 means 100.
 	Rho int64
@@ -50,14 +51,14 @@ type Config struct {
 	// Resyncs ends the protocol: the last resynchronization is at logical time Resyncs*Period. 0 means that it
 	// never ends.
 	Resyncs int
-	// Readings is how often at most a process asks for each clock in a resynchronization, for links on which
-	// a round trip may take too long by chance. 0 means 1.
+	// Readings is the maximum number of attempts to read each clock in a resynchronization. More than one attempt
+	// helps on links on which a round trip may take too long by chance. 0 means 1.
 	Readings int
-	// Late is how late a process may act. 0 means that it is punctual, except that it may begin a
-	// resynchronization late by as much as a clock may be wrong.
+	// Late is how late a process may act. 0 means that it is punctual, with one exception: it may begin a
+	// resynchronization late, by at most the error of a clock.
 	Late parley.Tick
-	// Delta is the assumed largest difference of correct clocks. 0 means the delta of the theorem. With less,
-	// nothing is promised.
+	// Delta is the assumed largest difference of correct clocks. 0 means the delta of the theorem. With a smaller
+	// Delta, nothing is promised.
 	Delta parley.Tick
 }
 
@@ -73,8 +74,8 @@ type Plan struct {
 	Threshold parley.Tick
 	// RoundTrip is the longest time of a reading, on a clock that drifts.
 	RoundTrip parley.Tick
-	// Window is how long a process waits from the beginning of a resynchronization, so that all others have
-	// read its clock before it is adjusted.
+	// Window is how long a process waits after the beginning of a resynchronization before it adjusts its clock. By
+	// then all others have read the clock.
 	Window parley.Tick
 	// Span is the time over which an adjustment is spread.
 	Span parley.Tick
@@ -167,6 +168,17 @@ func (p *Plan) solve(delta parley.Tick) {
 		// Two delays, each of which may be Least+2*Eps if the way back is short.
 		p.Theorem = max(p.Theorem, 2*p.Least+4*p.Eps+drift+2)
 	}
+}
+
+// formula says how Ever follows from the configuration.
+func (p *Plan) formula() string {
+	text := fmt.Sprintf("%d = delta + delta * slew / 10^6, with delta = %d and slew = %d", p.Ever, p.Delta, p.Slew)
+	period := p.Period + p.Window + 2*p.Delta + p.Late
+	if p.N > 3*p.M && p.Delta == theorem(p.N, p.N-3*p.M, p.Error, p.Rho, period) {
+		text += fmt.Sprintf("; delta = (2 * eps * (n-1)/n + 2 * rho * period) * n/(n-3m), with n = %d, m = %d, eps = %d, "+
+			"rho = %d / 10^6 and period = %d", p.N, p.M, p.Error, p.Rho, period)
+	}
+	return text
 }
 
 // mostPulls is the value of Pulls if no number suffices: if n <= 3m, or if delta is less than that of the

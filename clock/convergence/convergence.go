@@ -1,5 +1,5 @@
 // Package convergence implements interactive convergence: it synchronizes the clocks of n processes. Up to m clocks
-// may be faulty. A faulty clock may show any time, and different times to different processes.
+// may be faulty. A faulty clock may show any time, and may show different times to different processes.
 //
 // The problem: hardware clocks drift. Each process must have a logical clock, which is its hardware clock with a
 // correction. The difference between the logical clocks of any two correct processes must never exceed a bound,
@@ -8,31 +8,31 @@
 // The model has three conditions. First, a correct hardware clock gains or loses at most the rate rho. Second, a
 // correct process can read the clock of another with an error of at most eps, because message delays have a minimum
 // and round trips have a maximum. Third, the clocks begin together, or a start protocol brings them together (see
-// Begin). Messages are oral (unsigned). At most m processes are faulty in any way. Processes that are down, or
-// whose clock does not count yet, are among the m.
+// Begin). Messages are oral (unsigned). At most m processes are faulty. Faulty processes may do anything. A process
+// that is down, or whose clock does not count yet, is one of the m.
 //
 // The bound: n > 3m. [Plan] computes delta.
 //
-// Once in each period of its own clock, a process reads the clocks of all others. It adjusts its own clock by the
-// mean of the n differences. Its own difference is 0. A clock that the process could not read counts as a
-// difference of 0, and so does a difference that is too large for correct clocks (larger than delta and the error
-// of a reading).
+// Once in each period of its own clock, a process reads the clocks of all others, and computes the differences to its
+// own clock. It adjusts its own clock by the mean of n differences: these differences, and 0 for its own clock. A
+// difference also counts as 0 if the process could not read the other clock, or if the difference is too large for
+// correct clocks (larger than delta plus the error of a reading).
 //
 // Why it works: consider two correct processes that read the same clock. If this clock is correct, their readings
-// differ by at most 2 eps. If this clock is faulty, each of the two processes accepts its reading only if it is
-// within delta of its own clock. The two processes' own clocks differ by at most delta, so the accepted readings
-// differ by at most 3 delta. There are at most m faulty clocks among n, so the means of the two processes differ by
-// at most (3m/n) delta, plus the errors of readings. If n > 3m, that is less than delta. The rest of delta allows
-// for the drift until the next resynchronization.
+// differ by at most 2 eps. If this clock is faulty, each of the two processes accepts a reading only if the reading
+// is within delta of the process's own clock. The own clocks of the two processes differ by at most delta, so the
+// accepted readings differ by at most 3 delta. At most m of the n clocks are faulty, so the means of the two
+// processes differ by at most (3m/n) delta, plus the errors of readings. If n > 3m, that is less than delta. The rest
+// of delta allows for the drift until the next resynchronization.
 //
-// What is not promised: anything about real time, because the mean of all clocks drifts as single clocks do; that
-// clocks become synchronized without a start protocol; anything while more than m processes are faulty, down,
-// disconnected or read too slowly.
+// Nothing is promised about real time, because the mean of all clocks drifts as single clocks do. Clocks do not
+// become synchronized without a start protocol. Nothing is promised while more than m processes are faulty, down or
+// disconnected, or have clocks that take too long to read.
 //
-// After a time with more than m faults, only one thing is promised: if a process sees fewer than n-m clocks near
-// its own, the process reports this and joins again. A message that is late or lost during a start also counts as a
-// fault, for example because links come up only during the start. After a start with more than m faults, clocks may
-// be further apart than delta, and no process notices. Shown.Checked says whether delta was measured or only
+// After a time with more than m faults, only one thing is promised: if a process reads fewer than n-m clocks that are
+// near its own, it reports this and joins again. During a start, a late or lost message also counts as a fault. For
+// example, this happens if links come up only during the start. After a start with more than m faults, clocks may
+// differ by more than delta, and no process may detect this. Shown.Checked says whether delta was measured or only
 // assumed.
 //
 // Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization"; Lamport and
@@ -43,14 +43,14 @@
 //
 // # Decisions
 //
-// A node reports that clocks are synchronized within delta only when this was measured. The start does not prove
-// it, because no process knows how long a START message took. After a start, a clock counts as synchronized in two
-// cases. First, all readings lie within delta, even with the error that their round trips allow. Second, so many
-// resynchronizations have passed that they have brought the clocks together. Motive: each resynchronization also
-// checks that n-m clocks are within a threshold, but clocks that pass this check may be twice the threshold apart.
-// Before this decision, five nodes that started on a busy computer were some milliseconds further apart than they
-// reported. Cost: after such a start, clocks count as synchronized one or more periods later. If the errors of
-// readings are close to the configured maximum, this happens after every start.
+// A node reports that clocks are synchronized within delta only when this was measured. The start is no proof,
+// because no process knows how long a START message took. After a start, a clock counts as synchronized in two cases.
+// First, all readings are within delta, even after adding the error that their round trips allow. Second, enough
+// resynchronizations have passed to bring the clocks together. Motive: each resynchronization also checks that n-m
+// clocks are within a threshold, but clocks that pass this check may differ by twice the threshold. Before this
+// decision, the clocks of five nodes that started on a busy computer differed by some milliseconds more than the
+// nodes reported. Cost: clocks count as synchronized one or more periods after the start. If the errors of readings
+// are close to the configured maximum, this happens after every start.
 package convergence
 
 import (
@@ -64,15 +64,15 @@ const (
 	// Read asks for the time. Seq: the time T1 on the asker's clock, which identifies the answer. Origin,
 	// Value and Body: unused.
 	Read parley.Kind = iota + 1
-	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of the answering process,
-	// which is T2 and T3, because it answers at once. Origin and Body: unused.
+	// Time is the answer. Seq: T1 of the question. Value: the time on the clock of the answering process. This time
+	// is both T2 and T3, because the process answers at once. Origin and Body: unused.
 	Time
 	// Start comes from processes that begin without synchronized clocks. It uses no field.
 	Start
 )
 
-// The deliveries of a process: the corners of its logical clock. Between two corners the clock runs at a
-// constant rate of the hardware clock. Origin: the process. Seq: the time on its hardware clock. Value: the
+// The deliveries of a process: the corners of its logical clock. Between two corners, the ratio of the clock's rate
+// to the rate of the hardware clock is constant. Origin: the process. Seq: the time on its hardware clock. Value: the
 // time on its logical clock. Body: the event in words, for a reader.
 const (
 	// Enters: the clock counts from now on.
@@ -111,7 +111,7 @@ func New(c Config) parley.Protocol {
 		Explain:    explain,
 		Lies:       plan.lies,
 		Flags:      parley.Flags(c, Flags, New),
-		Clock:      &parley.ClockView{Apart: plan.Ever, Corner: cornerOf},
+		Clock:      &parley.ClockView{Apart: plan.Ever, Formula: plan.formula(), Corner: cornerOf},
 		Relies:     parley.ModelAssumptions{Delay: plan.Least + plan.Eps, Offset: plan.Initial / 2, Drift: plan.Rho},
 	}
 	if plan.Resyncs == 0 {

@@ -2,10 +2,10 @@ package convergence
 
 import "parley"
 
-// Exact computes one resynchronization of process own without rounding; the caller chooses the length of a
-// tick. With the form Values it returns the new value of own's clock, and with the form Differences the
-// increment. The result is whole + rest/n for n readings. The readings include own's clock and are taken at
-// the same instant. No two readings may differ by 2^62 or more.
+// Exact computes one resynchronization of process own without rounding. The caller chooses the length of a tick. With
+// the form Values it returns the new value of own's clock, and with the form Differences the increment. The result is
+// whole + rest/n for n readings. The readings include the clock of process own, and are taken at the same instant. No
+// two readings may differ by 2^62 or more.
 func Exact(
 	f Form, own parley.ID, readings []parley.Tick, read parley.Set, delta parley.Tick,
 ) (whole parley.Tick, rest int) {

@@ -20,7 +20,7 @@ func (c *Config) numbers() []number {
 	const long, short = int64(maxTicks), int64(maxTicks >> 12)
 	return []number{
 		{"least", "minimum delay of a message, in `ticks` (0 means 1)", (*int64)(&c.Least), short},
-		{"eps", "maximum error of a reading of another clock, in `ticks` (0 means 899)", (*int64)(&c.Eps), short},
+		{"eps", "maximum error of reading another clock, in `ticks` (0 means 899)", (*int64)(&c.Eps), short},
 		{"period", "time between resynchronizations, in `ticks` (0: derived from the other flags)",
 			(*int64)(&c.Period), long},
 		{"delta", "maximum difference of correct clocks, in `ticks` (0: the bound that the theorem guarantees)",
@@ -42,8 +42,8 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		"all clocks begin at the same time; cold: the clocks may show anything; joining: the other clocks are running; "+
 		"either: cold or joining, whichever works first")
 	fs.IntVar(&c.Resyncs, "resyncs", c.Resyncs, "`number` of resynchronizations, 0 for no end")
-	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of requests that a process sends to "+
-		"read a clock once (0 means 1)")
+	fs.IntVar(&c.Readings, "readings", c.Readings, "maximum `number` of attempts to read each clock in a "+
+		"resynchronization (0 means 1)")
 	for _, f := range c.numbers() {
 		fs.Int64Var(f.is, f.name, *f.is, f.usage)
 	}

@@ -82,10 +82,10 @@ type Skew struct {
 	P, Q  parley.ID
 }
 
-// Measure returns the largest difference of the logical clocks of correct processes in a run, while they
-// counted. reads covers only the instants at which a process began a resynchronization, and ever covers all
-// times. Between two corners clocks run at a constant rate, so their difference is largest at a corner. So
-// Measure misses only the time after a process's last corner.
+// Measure returns the largest difference of the logical clocks of correct processes in a run, while the clocks
+// counted. The result reads covers only the instants at which a process began a resynchronization. The result ever
+// covers all times, except the time after a process's last corner. Between two corners clocks run at a constant rate,
+// so their difference is largest at a corner.
 func Measure(h *parley.History) (reads, ever Skew) {
 	all := stretches(h)
 	for p := range all {

@@ -2,8 +2,8 @@ package convergence
 
 import "parley"
 
-// Now returns the time that the logical clock of a machine of this protocol shows when its hardware clock
-// shows the given time. ok reports whether the clock counts. For other machines ok is false.
+// Now returns the time that the logical clock of a machine of this protocol shows when its hardware clock shows the
+// given time. The result ok reports whether the clock counts. For other machines ok is false.
 func Now(m parley.Machine, hardware parley.Tick) (logical parley.Tick, ok bool) {
 	p, ok := m.(*process)
 	if !ok {
@@ -25,10 +25,10 @@ func (c *Shown) At(hardware parley.Tick) parley.Tick { return c.clock.at(hardwar
 // In reports whether the clock counts.
 func (c *Shown) In() bool { return c.in }
 
-// Checked reports whether the bound on clocks was measured: the clock counts, n-m clocks were near it at the
-// last resynchronization, and the next one is not overdue. After a start, whose messages may have been late,
-// it also requires one resynchronization in which all clocks that were read lay within delta, or enough
-// resynchronizations to pull clocks together. Only then is Plan.Ever measured, not assumed.
+// Checked reports whether the bound on clocks was measured: the clock counts, n-m clocks were near it at the last
+// resynchronization, and the next resynchronization is not overdue. The messages of a start may have been late. So
+// after a start, Checked also requires a resynchronization in which all clocks that were read were within delta, or
+// enough resynchronizations to bring the clocks together. Only then is Plan.Ever measured, and not only assumed.
 func (c *Shown) Checked(hardware parley.Tick) bool { return c.checked && c.clock.at(hardware) <= c.due }
 
 // View holds a process's knowledge of the clocks.

@@ -8,7 +8,7 @@ import (
 	"parley"
 )
 
-// Form says of which values the mean is taken.
+// Form says which values a process averages.
 type Form uint8
 
 // The lecture's two forms. With exact readings at one instant, they give the same result.

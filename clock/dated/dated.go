@@ -1,33 +1,34 @@
 // Package dated gives synchronized clocks a date. There are n processes, and up to m of them may lie. Their logical
-// clocks are synchronized, and the processes agree on the date and time of day at which these clocks showed 0.
+// clocks are synchronized. The processes agree on the date and time of day at which these clocks showed 0.
 //
 // The problem: the logical clocks of interactive convergence (package convergence) agree with each other, but not
 // with real time. Each process also reads a wall clock, which may be wrong. All correct processes must get the same
 // date for the logical time 0, and this date must lie between the dates that correct processes propose. The common
-// time is this date plus the logical clock. The common time never goes back, even if a wall clock does.
+// time is this date plus the logical clock. The common time never goes back, even if a wall clock goes back.
 //
-// The model and the bound are the same as in package convergence: oral messages, n > 3m. Processes that are down,
-// or have no clock yet, are among the m faulty processes. The wall clock is the only input of a machine that is not
-// a message, a request or a timer: see Config.Date.
+// The model and the bound are the same as in package convergence: oral messages, n > 3m. A process that is down, or
+// has no clock yet, is one of the m faulty processes. A machine also has the wall clock as an input (see
+// Config.Date), besides messages, requests and timers.
 //
 // When the logical clocks begin together at 0, each process proposes the time of its wall clock. The processes
 // agree on the vector of all proposals by interactive consistency, in rounds that the new logical clocks measure.
 // All processes take the median of the vector as the date.
 //
-// A process that missed these rounds, or joins later, asks the others, and takes a date that m+1 answers give. If a
-// process gets no date, or if fewer than n-m-1 others have the same date, it gives up its clock. If the clocks
-// begin again, a process that had the common time proposes the common time instead of its wall clock. Otherwise the
-// common time would jump.
+// A process that missed these rounds, or joins later, asks the others, and takes a date that m+1 of them report. If a
+// process gets no date, or if fewer than n-m-1 others have the same date, it discards its clock. If the clocks begin
+// again, a process that had the common time proposes the common time instead of its wall clock. Otherwise the common
+// time would jump.
 //
 // Why it works: all correct processes decide on the same vector. It has at most m entries of faulty processes, and
-// more than 2m entries of correct processes. So the median is the entry of a correct process, or it lies between
-// two such entries. Among m+1 equal answers, at least one is from a correct process. The rounds work because
-// correct logical clocks are at most Plan.Ever apart, and because the rounds are long enough for this difference.
+// more than 2m entries of correct processes. So the median is the entry of a correct process, or it lies between two
+// such entries. Among m+1 equal answers, at least one is from a correct process. The rounds work because they are
+// long enough for the largest difference between correct logical clocks, Plan.Ever.
 //
-// What is not promised: that the date is right. If the wall clocks are wrong, the date may be wrong, too.
+// The package does not promise that the date is right. If the wall clocks of correct processes are wrong, the date
+// may be wrong, too.
 //
 // Source: the lecture (docs/explanation/sources.md), "Fault-Tolerant Clock Synchronization" and "Interactive
-// Consistency by Running the Byzantine Agreement Protocol"; the median as in Lamport and Melliar-Smith,
+// Consistency by Running the Byzantine Agreement Protocol". The median is from Lamport and Melliar-Smith,
 // "Synchronizing clocks in the presence of faults" (1985).
 package dated
 
@@ -70,10 +71,10 @@ type Config struct {
 	// clocks; 0 means three round trips. It must exceed the largest delay and twice the Slack. Slack is how
 	// late a process may act in a round; 0 means 1/5 of a round trip.
 	Round, Slack parley.Tick
-	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time.
-	// Date is the only input of a machine that does not come in a Step. In a simulation it must depend only
-	// on its arguments, so that equal runs stay equal. On a real host it reads the computer's clock. nil
-	// means that the wall clock of process i is i seconds ahead of the true time.
+	// Date reads the wall clock of a process at a time of its hardware clock, in nanoseconds of Unix time. Date is
+	// the only input of a machine that does not come in a Step. In a simulation it must depend only on its arguments,
+	// so that the same seed makes the same run. On a real host it reads the computer's clock. nil means that the wall
+	// clock of process i is i seconds ahead of the true time.
 	Date func(self parley.ID, now parley.Tick) int64
 	// Given replaces the synchronized clocks by clocks that show the true time (see the type given). It is for
 	// an explorer, which has no drifting clocks.

@@ -11,8 +11,8 @@ import (
 type View struct {
 	// Clock is its logical clock, from one step to the next.
 	Clock convergence.Shown
-	// Date is the date of logical time 0. Dated reports whether it belongs to the clocks as they run now;
-	// after the clocks begin again, it belongs to the earlier clocks until there is a new date. Once reports
+	// Date is the date of logical time 0. Dated reports whether the date belongs to the clocks as they run now. After
+	// the clocks have begun again, the date belongs to the earlier clocks until there is a new date. Once reports
 	// whether there has ever been a date.
 	Date        int64
 	Dated, Once bool

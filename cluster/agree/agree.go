@@ -26,9 +26,10 @@ import (
 type Request struct {
 	Value     []byte // at most MaxValue bytes; with stream.EIG and stream.OM for m > 2 at most 32
 	Algorithm stream.Algorithm
-	// M is how many nodes may be faulty; by default the largest number that the algorithm tolerates.
+	// M is how many nodes may be faulty. The default is the largest number that the algorithm tolerates.
 	M int
-	// Evidence requests what all nodes have received. The answer waits for it, at most one round.
+	// Evidence requests a report of each node on what it received. The call waits for the reports, but at most one
+	// round.
 	Evidence bool
 }
 
@@ -94,7 +95,8 @@ func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	return o, nil
 }
 
-// Stop ends the callbacks of the call that returned it. It is a function and an io.Closer. Further calls do nothing.
+// Stop ends the callbacks that were registered by the call that returned the Stop. It is a function and an io.Closer.
+// Further calls do nothing.
 type Stop func()
 
 // Close calls the function. The error is always nil.
@@ -103,7 +105,8 @@ func (s Stop) Close() error {
 	return nil
 }
 
-// Decisions calls each for every decision of this node until stop: see cluster.Node.Decisions.
+// Decisions calls the function each for every decision of this node, until stop is called: see
+// cluster.Node.Decisions.
 func (s *Service) Decisions(each func(Decision)) (stop Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +225,7 @@ func RoundOf(late time.Duration) time.Duration {
 	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
 }
 
-// StreamStatus is the status of one stream, which has all agreements of one algorithm, m, and source.
+// StreamStatus is the status of one stream: of all agreements with the same algorithm, m, and source.
 type StreamStatus struct {
 	Algorithm string `json:"algorithm"`
 	M         int    `json:"m"`

@@ -46,10 +46,10 @@ func Check(list []Config, n int) error {
 	return nil
 }
 
-// Budget divides a node's resources among its streams. A faulty node can open slots in all of them, as many
-// as the window allows, and delay them until they time out. All slots of all streams together must not take
-// more memory or time than the node reserves for them. The streams of the first kind get half of this
-// reserve, and the streams of all other kinds share the other half.
+// Budget divides a node's resources among its streams. A faulty node can open as many slots in each stream as the
+// window allows, and delay these slots until they time out. All slots of all streams together must not take more
+// memory or time than the node reserves for them. The streams of the first kind get half of this reserve, and the
+// streams of all other kinds share the other half.
 type Budget struct {
 	n     int
 	round time.Duration

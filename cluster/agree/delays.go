@@ -13,17 +13,18 @@ import (
 	"parley/cluster/link"
 )
 
-// RoundError is the error of an agreement that was not started. One reason is that messages to more than m
-// nodes take longer than a round allows, so that these nodes would count as silent. Another reason is that
-// this node's clock runs at another rate than theirs. It matches [kernel.ErrRefused].
+// RoundError is the error of an agreement that was not started. One reason is that messages to more than m nodes take
+// longer than a round allows, so that these nodes would count as silent. Another reason is that this node's clock
+// runs at another rate than the clocks of the others. The error matches [kernel.ErrRefused].
 type RoundError struct {
 	Round time.Duration // as configured
 	Room  time.Duration // time that a round allows for a message
 	M     int           // how many nodes may be slow or not connected
 	// Slow are the slow nodes and the nodes that are not connected, the slowest first.
 	Slow []Slow
-	// Drift, if not 0, is the cause of the error: this node's clock runs faster than the others' by Drift
-	// parts per million, or slower if Drift is negative. So its rounds are shorter or longer than theirs.
+	// Drift, if not 0, is the cause of the error: this node's clock runs faster than the clocks of the others, by
+	// Drift parts per million. If Drift is negative, it runs slower. So the rounds of this node are shorter or longer
+	// than the rounds of the others.
 	Drift float64
 	// Needs is the shortest sufficient round, or 0 if it is not known.
 	Needs time.Duration

@@ -1,22 +1,22 @@
-// Package api serves a node's clients with gRPC, gRPC-Web, and JSON over HTTP, by the same handlers. The files
-// under parley/v1 define the API and are its reference: they say which right each method needs, and what its errors
-// mean. Package parleyv1 is generated from these files. Package client is for callers in Go.
+// Package api serves a node's clients. The same handlers serve gRPC, gRPC-Web, and JSON over HTTP. The files under
+// parley/v1 define the API, and say which right each method needs, and what its errors mean. Package parleyv1 is
+// generated from these files. Package client is for callers in Go.
 //
 // Clients authenticate with certificates of the cluster's authority (see package cert). A certificate also contains
-// the client's rights. Every resource that a client can occupy is limited: see [Limits]. A [Server] also serves the
+// the client's rights. Every resource that a client can occupy is limited (see [Limits]). A [Server] also serves the
 // node's health, and its metrics for Prometheus.
 //
 // # Decisions
 //
-// When the port for clients is full, a new connection replaces a silent one. The server considers the connections
-// that have sent no request. Among these, it takes the address with the most connections, and closes the oldest
-// connection from this address. Motive: if the port refused new connections, an attacker that occupies all places
-// would keep all clients out. Cost: if one address opens very many connections, a client at the same address that
-// is slow to send its request loses its connection, too.
+// When the port for clients has its maximum number of connections, a new connection replaces a silent one. A
+// connection is silent if it has sent no request. The server finds the address with the most silent connections, and
+// closes the oldest of these. Motive: if the port refused new connections, an attacker could open the maximum number
+// and so lock out all clients. Cost: suppose that an attacker and a client have the same address. If the client is
+// slow to send its request, it may lose its connection.
 //
 // The server and the Go client use the library Connect, and the .proto files are the reference. Every error says
-// whether the request had no effect or its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web, and
-// curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
+// either that the request had no effect, or that its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web,
+// and curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
 // up to date.
 package api
 
@@ -46,9 +46,9 @@ type Config struct {
 	// Cluster is the configuration with which the node has joined.
 	Cluster cluster.Config
 	Limits  Limits
-	// Interceptors run around all methods, the first outermost. They run when the client is authenticated (see
-	// Caller), has the right, and is within its limits. An error that an interceptor returns before the node was
-	// asked means that the request had no effect; an error of its own after that means that the outcome is
+	// Interceptors run around all methods. The first interceptor is the outermost. They run when the client is
+	// authenticated (see Caller), has the right, and is within its limits. If an interceptor returns an error before
+	// it has called the node, the request has no effect. If it returns its own error after that, the outcome is
 	// unknown, unless the method only reads.
 	Interceptors []connect.Interceptor
 	// Left, if set, is called when a client has made the node leave the cluster, so that the process can exit. It
@@ -95,9 +95,10 @@ func New(c Config) *Server {
 // Serve accepts connections of clients until the server is closed.
 func (s *Server) Serve(l net.Listener) error { return s.ServeWith(l, s.Handler()) }
 
-// ServeWith is Serve with another handler, such as an [http.ServeMux] that has [Server.Handler] at "/" and others
-// beside it. All of them get only requests of clients that the cluster trusts (see [Caller]), on connections
-// within [Limits]. Only Server.Handler checks rights and the limits on requests.
+// ServeWith does what Serve does, but with another handler. For example, the handler can be an [http.ServeMux] that
+// has [Server.Handler] at "/", and further handlers. The handlers get only requests of clients that the cluster
+// trusts (see [Caller]), on connections within [Limits]. Only Server.Handler checks rights and the limits on
+// requests.
 func (s *Server) ServeWith(l net.Listener, handler http.Handler) error {
 	config := s.tls()
 	config.NextProtos = []string{"h2", "http/1.1"}
@@ -125,9 +126,9 @@ func (s *Server) ServeWatch(l net.Listener) error {
 	}, &watched{Listener: l, most: s.c.Limits.Watchers})
 }
 
-// Watch returns the handler for monitoring: /healthz says that the process runs; /readyz, whether the node is
-// ready for clients, and if not, why; and /metrics is for Prometheus. It needs no authentication, and reveals
-// neither names of clients nor agreed values.
+// Watch returns the handler for monitoring. The path /healthz says that the process runs. The path /readyz says
+// whether the node is ready for clients, and if not, why. The path /metrics is for Prometheus. The handler needs no
+// authentication. It does not reveal names of clients or agreed values.
 func (s *Server) Watch() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -182,15 +183,15 @@ func (s *Server) Close(ctx context.Context) error {
 // Handler returns the handler of clients' requests, at the paths that begin with "/parley.v1." and the name of a
 // service. It is for [Server.ServeWith], and for servers of your own.
 //
-// In a server of your own, it relies on the TLS state of each request: the client must have presented a
-// certificate of the cluster's authority for clients, with TLS 1.3, so the server's tls.Config must request
-// certificates (Trust.Accept returns such a configuration; tls.RequestClientCert and stricter modes work). The
-// certificate is verified for each request, and a request ends when it is revoked. A request without a
-// certificate is refused as UNAUTHENTICATED, and its body is not read. Rights apply, and so do the Limits on
-// requests. The limits on connections (Strangers, OfAddress, AddressRate, AddressOnce, Connections, Header, and
-// Idle) are your server's responsibility: set its ReadHeaderTimeout and IdleTimeout. Handlers in between must
-// allow setting deadlines (see [http.ResponseController]). [Server.Close] ends streams and refuses later
-// requests, but waits only for its own servers.
+// In a server of your own, the handler relies on the TLS state of each request. The client must have presented a
+// client certificate of the cluster's authority, with TLS 1.3. So the server's tls.Config must request certificates.
+// Trust.Accept returns such a configuration; tls.RequestClientCert and stricter modes also work. The handler verifies
+// the certificate for each request, and ends a request when its certificate is revoked. It refuses a request without
+// a certificate as UNAUTHENTICATED, and does not read its body. The handler also checks rights and the Limits on
+// requests. The limits on connections (Strangers, OfAddress, AddressRate, AddressOnce, Connections, Header, and Idle)
+// are your server's responsibility: set its ReadHeaderTimeout and IdleTimeout. Handlers between your server and this
+// handler must allow setting deadlines (see [http.ResponseController]). [Server.Close] ends streams and refuses later
+// requests, but waits only for servers that Serve or ServeWith started.
 func (s *Server) Handler() http.Handler {
 	around := []connect.Interceptor{interceptor(s.around)}
 	if len(s.c.Interceptors) > 0 {

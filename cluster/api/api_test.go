@@ -530,6 +530,21 @@ func TestNode(t *testing.T) {
 		if dump.Err() != nil || !bytes.HasPrefix(trace, []byte(`{"`)) {
 			t.Errorf("%v: %.100s", dump.Err(), trace)
 		}
+		dump, err = c.Admin.Record(ctx, &parleyv1.RecordRequest{Machine: "clock", Most: 2})
+		must(t, err)
+		trace = nil
+		for dump.Receive() {
+			trace = append(trace, dump.Msg().GetData()...)
+		}
+		if bytes.Count(trace, []byte("\n")) != 5 || !bytes.Contains(trace, []byte(`"machine":"clock"`)) {
+			t.Errorf("%v: %s, want a header, a gap, 2 events and a footer", dump.Err(), trace)
+		}
+		dump, err = c.Admin.Record(ctx, &parleyv1.RecordRequest{Last: durationpb.New(-1)})
+		if err == nil {
+			dump.Receive()
+			err = dump.Err()
+		}
+		demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")
 		_, err = c.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: "node9"})
 		demand(t, err, connect.CodeNotFound, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "no member")
 		_, err = c.Commit.Outcome(ctx, &parleyv1.OutcomeRequest{Transaction: "never"})

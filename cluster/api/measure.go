@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/cluster/link"
 )
@@ -48,10 +49,14 @@ func roundTrip(r link.RTT) *parleyv1.RoundTrip {
 const piece = 64 << 10
 
 func (h admin) Record(
-	ctx context.Context, _ *parleyv1.RecordRequest, to *connect.ServerStream[parleyv1.RecordResponse],
+	ctx context.Context, q *parleyv1.RecordRequest, to *connect.ServerStream[parleyv1.RecordResponse],
 ) error {
+	if q.GetLast().AsDuration() < 0 {
+		return invalid("last: %v: a duration of at least 0 was expected", q.GetLast().AsDuration())
+	}
+	x := cluster.Excerpt{Machine: q.GetMachine(), Last: q.GetLast().AsDuration(), Most: int(q.GetMost())}
 	w := bufio.NewWriterSize(pieces{callOf(ctx), to}, piece)
-	if err := h.s.c.Node.Recorder().Dump(w); err != nil {
+	if err := h.s.c.Node.Recorder().Dump(w, x); err != nil {
 		return err
 	}
 	return w.Flush()

@@ -1,9 +1,9 @@
-// Package audit judges a cluster by the traces of its nodes: which properties of its protocols held, and which of
-// these properties were promised under the conditions of the run.
+// Package audit judges a cluster by the traces of its nodes. It reports which properties of the protocols held, and
+// which properties were promised under the conditions of the run.
 //
-// Only the traces of correct nodes count as evidence. They also show what faulty nodes sent, because correct nodes
-// record the messages that they receive. If a trace is incomplete, the audit judges the recorded part, and reports
-// that the trace is incomplete.
+// Only the traces of correct nodes count as evidence. These traces also show what faulty nodes sent, because correct
+// nodes record the messages that they receive. If a trace is incomplete, the audit judges the recorded part, and
+// reports that the trace is incomplete.
 package audit
 
 import (
@@ -28,8 +28,8 @@ type Options struct {
 	Faulty []string
 	// Protocol recreates the protocol of a trace from its header.
 	Protocol func(h trace.Header) (parley.Protocol, error)
-	// Settle is a time before the first correct node ends: what begins in it need not have reached all
-	// nodes; by default 500 ms.
+	// Settle is a duration before the end of the correct node that ends first. A request that begins within this
+	// duration need not have reached all nodes. The default is 500 ms.
 	Settle time.Duration
 }
 
@@ -40,15 +40,15 @@ type Channel struct {
 	Protocol parley.Protocol // of one instance, if there are several
 	Header   trace.Header    // of the merged trace
 	Log      *trace.Log      // merged, of all nodes
-	// Liars are the faulty nodes, Crashed those that ended before the others, and Held those that missed a
-	// deadline and abstained.
+	// Liars are the faulty nodes. Crashed are the nodes that ended before the others. Held are the nodes that missed
+	// a deadline and abstained.
 	Liars, Crashed, Held parley.Set
 	// Incomplete says what is missing; nil: nothing.
 	Incomplete error
 	// Lost is how many messages between correct nodes were lost.
 	Lost uint64
-	// Instances is the number of judged instances, such as slots, as named by Kind. Unjudged is how many were in
-	// flight when the traces ended. Kind is empty if the machine is a single instance.
+	// Instances is the number of judged instances. Kind names the kind of instances, such as slots. Unjudged is how
+	// many instances were in flight when the traces ended. Kind is empty if the machine is a single instance.
 	Kind      string
 	Instances int
 	Unjudged  int
@@ -60,10 +60,10 @@ type Channel struct {
 // Verdict is the verdict on one property in all instances.
 type Verdict struct {
 	parley.Verdict // combined: Broken is of the first instance in which the property was violated or broken
-	// Promised and Violated count the instances in which the property was promised, and violated although
-	// promised. Broken counts those in which it was broken but not promised.
+	// Promised counts the instances in which the property was promised. Violated counts the instances in which it was
+	// promised and did not hold. Broken counts the instances in which it was not promised and did not hold.
 	Promised, Violated, Broken int
-	// Idle counts the instances in which the property required nothing; no other count includes them.
+	// Idle counts the instances in which the property required nothing. No other count includes them.
 	Idle int
 	// Spared is the first reason for which it was not promised in an instance.
 	Spared string
@@ -77,8 +77,8 @@ func (c *Channel) Violated() bool {
 // Name returns the name of a node.
 func (c *Channel) Name(id parley.ID) string { return c.Header.Name(id) }
 
-// Audit judges the machines of the traces, each at all nodes. It returns an error if the traces are invalid;
-// violations are in the verdicts.
+// Audit judges each machine of the traces, at all nodes together. It returns an error if the traces are invalid.
+// Violations are no errors, but verdicts.
 func Audit(traces []trace.Trace, o Options) ([]Channel, error) {
 	o.Settle = cmp.Or(o.Settle, time.Second/2)
 	type key struct {

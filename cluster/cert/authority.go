@@ -134,9 +134,9 @@ func (a *Authority) revoked(serial string) (when time.Time, listed bool) {
 	return when, false
 }
 
-// IssueNode issues a certificate for a node, and creates a signer. hosts are host names and addresses for
-// programs that do not know URI names. To renew only the certificate, drop the new signer: the pinned one stays
-// valid.
+// IssueNode issues a certificate for a node, and creates a signer. The argument hosts has host names and addresses
+// for programs that do not know URI names. To renew only the certificate, discard the new signer. The signer in the
+// configuration stays valid.
 func (a *Authority) IssueNode(name string, hosts []string, valid time.Duration) (*Issued, error) {
 	t := &x509.Certificate{ExtKeyUsage: uses[Node]}
 	for _, h := range hosts {
@@ -241,9 +241,9 @@ func (a *Authority) sign(t, parent *x509.Certificate, public *ecdsa.PublicKey) (
 	return x509.ParseCertificate(der)
 }
 
-// Revoke revokes certificates and returns their records. what is a NAME: all of its certificates that are or will
-// be valid, if only a node or only a client has that name; or node/NAME or client/NAME; or a serial. The record
-// of an unknown serial has no name.
+// Revoke revokes certificates and returns their records. The argument what is NAME, node/NAME, client/NAME, or a
+// serial. With a name, Revoke revokes all certificates of this name that are or will be valid. NAME alone is allowed
+// if only a node or only a client has this name. The record of an unknown serial has no name.
 func (a *Authority) Revoke(what string) ([]Record, error) {
 	found, err := a.find(what)
 	if err != nil {

@@ -7,20 +7,20 @@
 //	parley://CLUSTER/client/NAME?rights=read,write,admin
 //
 // Nothing else in the certificate identifies the process. A certificate also contains host names, but only for
-// programs that do not check the URI name, such as curl. A node's certificate is valid for both ends of a
-// connection, because a node both dials and accepts. A client's certificate is valid only for dialing. A client's
-// rights are in the query of its name. Each right is separate: for example, admin does not include read.
+// programs that do not check the URI name, such as curl. A node both opens and accepts connections, so its
+// certificate is valid for both ends of a connection. A client's certificate is valid only for opening connections. A
+// client's rights are in the query part of its URI name. Each right is separate: for example, admin does not include
+// read.
 //
-// A node has a second key, its signer (Ed25519), for the signatures in protocols. The signer has no certificate.
-// Its public key is in the configuration of all nodes, and changes only with that configuration. Certificates, in
-// contrast, are short-lived and can be replaced at any time. If one key had both purposes, a proxy that terminates
-// the node's TLS connections could also sign for the node in protocols.
+// A node has a second key pair, its signer (Ed25519), for the signatures in protocols. The signer has no certificate.
+// The configuration of all nodes contains the signer's public key, which changes only with the configuration.
+// Certificates, in contrast, are short-lived and can be replaced at any time. If one key had both purposes, a proxy
+// that terminates the node's TLS connections could also sign for the node in protocols.
 //
-// [Trust] holds the authorities that a process accepts, and their revocation lists. It can be replaced while
-// connections are open: it then closes the connections whose certificates are no longer valid (Watch). All checks
-// are made in tls.Config.VerifyConnection, which crypto/tls calls on every connection. Resumption of sessions is
-// disabled. The verification of host names is disabled, too (InsecureSkipVerify), because a URI name contains no
-// host name.
+// [Trust] holds the authorities that a process accepts, and their revocation lists. A program can replace them while
+// connections are open. Then Trust closes the connections whose certificates are no longer valid (Watch). All checks
+// are in tls.Config.VerifyConnection, which crypto/tls calls on every connection. TLS sessions are never resumed. The
+// verification of host names is disabled (InsecureSkipVerify), because a URI name contains no host name.
 //
 // To replace an authority, take three steps. First, put the certificates of the old and the new authority into the
 // ca.pem of each node, one after the other, and both revocation lists into its crl.pem. Second, give all nodes new

@@ -29,9 +29,9 @@ type Description struct {
 	Problem string    `json:"problem,omitempty"` // what is wrong with it; empty if nothing is
 }
 
-// Inspect describes the contents of a file, as seen by trust at its time. Without trust (nil) the signature
-// cannot be checked, which is reported as a problem. Inspect returns an error if the file contains nothing that
-// it can describe.
+// Inspect describes the contents of a file. It judges the file by trust, at the present time of trust. If trust is
+// nil, Inspect cannot check the signature, and reports this as a problem. Inspect returns an error if the file
+// contains nothing that it can describe.
 func Inspect(file string, t *Trust) ([]Description, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

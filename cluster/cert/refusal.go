@@ -36,9 +36,9 @@ const (
 	RefusedByPeer  Reason = "refused by the peer"
 )
 
-// Refusal says why a peer is refused: what was found, and what was expected. Text that comes from the peer is
-// quoted. During a handshake the peer has not yet proved that it has the key of its certificate. So a refusal
-// says nothing about the process that the certificate names, because anybody can show a certificate.
+// Refusal says why a peer is refused: what was found, and what was expected. It quotes text that comes from the peer.
+// During a handshake the peer has not yet proved that it has the key of its certificate. So a refusal says nothing
+// about the process that the certificate names, because anybody can show a certificate.
 type Refusal struct {
 	Reason Reason
 	Text   string
@@ -61,9 +61,9 @@ func refuse(why Reason, form string, args ...any) *Refusal {
 	return &Refusal{why, fmt.Sprintf(form, args...)}
 }
 
-// Explain converts errors of crypto/tls to a *Refusal: errors about certificates and versions that occur before
-// our own check, and the alert with which the peer refuses us. It returns other errors unchanged. The alert comes
-// with the handshake if the peer dialed, and with the first read if it accepted.
+// Explain converts errors of crypto/tls to a *Refusal: errors about certificates and versions that occur before our
+// own check, and the alert with which the peer refuses us. It returns other errors unchanged. If the peer opened the
+// connection, the alert comes with the handshake. If the peer accepted it, the alert comes with the first read.
 func Explain(err error) error {
 	if err == nil {
 		return nil

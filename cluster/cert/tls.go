@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Any as a name makes Dial accept any node of the cluster. It is for clients, which may call any node. A link
-// between nodes dials a specific node.
+// Any as a name makes Dial accept any node of the cluster. It is for clients, which may call any node. A link between
+// nodes always connects to a specific node.
 const Any = "*"
 
 // Accept returns a new configuration to accept connections of peers of the given kinds. The caller may

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Anchors are the basis of trust: the authorities of one cluster, and the revocation list of each. A missing list
-// is an error, because losing a file must not make revoked certificates valid again. Lists do not expire; the
-// newest known one is valid.
+// Anchors are the basis of trust: the authorities of one cluster, and the revocation list of each authority. A
+// missing list is an error, because losing a file must not make revoked certificates valid again. Lists do not
+// expire: the newest known list is valid.
 type Anchors struct {
 	Authorities []*x509.Certificate
 	Lists       []*x509.RevocationList
@@ -31,8 +31,8 @@ type anchors struct {
 	revoked map[string]map[string]time.Time // by authority, by serial: time of revocation
 }
 
-// Trust decides which peers a process communicates with. It is safe for concurrent use, and can be replaced while
-// connections are live.
+// Trust decides with which peers a process communicates. It is safe for concurrent use. Its anchors can be replaced
+// while connections are open.
 type Trust struct {
 	now  func() time.Time
 	dir  string // from which it was read, or empty
@@ -60,8 +60,8 @@ func NewTrust(a Anchors, now func() time.Time) (*Trust, error) {
 // Cluster returns the cluster of the authorities. It never changes.
 func (t *Trust) Cluster() string { return t.held.Load().cluster }
 
-// Set replaces the anchors, and checks all watched connections. After an error nothing has changed. Another
-// cluster's authority is an error, and so is a list older than the one in use, because it may lack later
+// Set replaces the anchors, and checks all watched connections. After an error nothing has changed. An authority of
+// another cluster is an error. A list that is older than the list in use is also an error, because it may lack later
 // revocations.
 func (t *Trust) Set(a Anchors) error {
 	checked, err := a.check()
@@ -90,10 +90,10 @@ func (t *Trust) Set(a Anchors) error {
 	return err
 }
 
-// Watch watches a live connection. As soon as the peer would be refused, because trust changed or the
-// certificate expired, Watch calls end with the reason. It calls end once, on a goroutine that must not be
-// blocked. If the connection is not trusted at the call, end is called at once. The returned function ends
-// the watch; end may still be running then.
+// Watch watches a live connection. As soon as the peer would be refused, because trust changed or the certificate
+// expired, Watch calls end with the reason. It calls end once, on a goroutine that must not be blocked. If the
+// connection is not trusted at the call, end is called at once. The returned function ends the watch. The function
+// end may still be running then.
 func (t *Trust) Watch(state tls.ConnectionState, end func(why error)) (stop func()) {
 	w := &watch{trust: t, state: state, end: end}
 	t.mu.Lock()
@@ -162,9 +162,9 @@ func (t *Trust) Check(state tls.ConnectionState) (Identity, error) {
 	return t.Verify(state.PeerCertificates[0])
 }
 
-// Verify returns the identity in a certificate, or a *Refusal. An authority of the cluster itself must have
-// signed it (there are no intermediate ones). It must be valid now and not revoked, not be an authority's,
-// name one process of this cluster, and have the uses of its kind.
+// Verify returns the identity in a certificate, or a *Refusal. An authority of the cluster itself must have signed
+// it. There are no intermediate authorities. The certificate must be valid now, and must not be revoked. It must not
+// belong to an authority. It must name one process of this cluster, and have the uses of its kind.
 func (t *Trust) Verify(leaf *x509.Certificate) (Identity, error) {
 	a, now := t.held.Load(), t.now()
 	chains, err := leaf.Verify(x509.VerifyOptions{

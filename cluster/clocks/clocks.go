@@ -19,14 +19,13 @@ import (
 
 // Config configures the synchronized clocks. It must be identical on all nodes. A zero field means its default.
 type Config struct {
-	// Error is how wrong the reading of another node's clock may be; by default 1 ms. The error of a reading
-	// is half of its round trip. A reading with a longer round trip is repeated, up to five times, and then
-	// counts as failed. A larger Error makes the bound of all clocks larger.
+	// Error is the maximum error of a reading of another node's clock, by default 1 ms. The error of a reading is
+	// half of its round trip. If the round trip is too long, the node repeats the reading up to five times. After
+	// that the reading counts as failed. A larger Error makes the bound of all clocks larger.
 	Error time.Duration
-	// Drift is how wrong the rate of a correct clock may be, in parts per million; by default 100.
+	// Drift is the maximum error of the rate of a correct clock, in parts per million, by default 100.
 	Drift int64
-	// Period is the time between resynchronizations; by default 1 s, or longer if the other parameters require
-	// it.
+	// Period is the time between resynchronizations, by default 1 s, or longer if the other parameters require it.
 	Period time.Duration
 }
 
@@ -69,19 +68,20 @@ func fitting(k convergence.Config) (p convergence.Plan, err error) {
 
 // Reading is the time that a node's clock shows.
 type Reading struct {
-	// Time is the cluster's time, which all nodes share. It is not synchronized with any clock outside the
-	// cluster. Initially it is the median of the nodes' own dates. When clocks start from scratch, nodes that
-	// had the cluster's time contribute the cluster's time instead of their own date. It does not decrease
-	// from one reading of a synchronized clock to the next.
+	// Time is the cluster's time, which all nodes share. It is not synchronized with any clock outside the cluster.
+	// Initially it is the median of the nodes' own dates. When clocks start from scratch, nodes that had the
+	// cluster's time contribute this time instead of their own date. From one reading of a synchronized clock to the
+	// next, Time does not decrease.
 	Time time.Time
-	// Bound is how far any other correct node's clock may differ, by the theorem of the clocks, while at most m
-	// nodes are faulty, disconnected, or down. It is the largest duration if the clock is not synchronized.
+	// Bound is the maximum difference between this node's clock and the clock of any other correct node. It holds
+	// while at most m nodes are faulty, disconnected, or down, by the theorem of package convergence. It is the
+	// largest duration if the clock is not synchronized.
 	Bound time.Duration
-	// Synchronized says that this node's clock is synchronized: at its last comparison it was close enough to
-	// the clocks of all but at most m nodes. After a start it is synchronized only when all clocks that it
-	// read were certainly within the bound, or when it has been compared so often (convergence.Plan.Pulls)
-	// that clocks which began too far apart have converged. The latter is not promised if a node is Byzantine
-	// after such a start.
+	// Synchronized says that this node's clock is synchronized: at its last comparison it was close enough to the
+	// clocks of all but at most m nodes. After a start, the clock counts as synchronized in two cases. First, all
+	// clocks that this node read were certainly within the bound. Second, the node has compared its clock so often
+	// (convergence.Plan.Pulls) that clocks which began too far apart have converged. The second case is not promised
+	// if a node is Byzantine after such a start.
 	Synchronized bool
 	// Offset is how far the cluster's time is ahead of the clock of this computer.
 	Offset time.Duration
@@ -191,8 +191,8 @@ func (s *Service) Now() Reading {
 	return r
 }
 
-// Rate returns how much faster this node's clock runs than the others, in parts per million, or 0 while that
-// is not known.
+// Rate returns how much faster this node's clock runs than the clocks of the others, in parts per million. It returns
+// 0 if this is not known.
 func (s *Service) Rate() float64 { return s.Look().Rate }
 
 // Look returns what this node knows about the others' clocks. The result is empty if the clock is not

@@ -74,8 +74,8 @@ func (w *wakeMonitor) run(s *Service) {
 	}
 }
 
-// Wakes measures until ctx ends how late the operating system schedules this process. A delay of more than
-// 1/5 of a round counts as a pause.
+// Wakes measures how late the operating system schedules this process. It measures until ctx ends. A delay of more
+// than 1/5 of a round counts as a pause.
 func Wakes(ctx context.Context, round time.Duration) WakeLatency {
 	w := new(wakeMonitor)
 	timer := time.NewTimer(wakes)

@@ -45,12 +45,11 @@ type Cluster struct {
 	chance  *rand.Rand
 }
 
-// Run starts n nodes, named node1 and so on, in a bubble of testing/synctest. It waits until they are in
-// their first views together, and calls test. configure adds the groups, tables, and so on to the
-// configuration of each node. Its settings of disks and of the network have no effect. When test returns the
-// nodes are closed.
+// Run starts n nodes, named node1 and so on, in a bubble of testing/synctest. It waits until they are in their first
+// views together, and calls test. The function configure adds the groups, tables, and so on to the configuration of
+// each node. Its settings of disks and of the network have no effect. When test returns, Run closes the nodes.
 //
-// Within the bubble, time passes when all goroutines wait. Goroutines that test starts must end before it does.
+// Within the bubble, time passes when all goroutines wait. Goroutines that test starts must end before test returns.
 func Run(t *testing.T, n int, configure func(c *cluster.Config), test func(t *testing.T, c *Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,7 @@ func in(node *cluster.Node) bool {
 		!slices.ContainsFunc(status.Tables, func(t cluster.TableStatus) bool { return !t.In || !t.Serving })
 }
 
-// Stop closes nodes; all of their state is on their disks.
+// Stop closes nodes. Their disks have their whole state.
 func (c *Cluster) Stop(which ...int) { c.each(which, c.close) }
 
 func (c *Cluster) close(i int) {
@@ -156,8 +155,8 @@ func (c *Cluster) close(i int) {
 	}
 }
 
-// Kill ends nodes as a power failure does: the others receive nothing more from them, and part of the data
-// that was written to their disks but not synced is lost.
+// Kill ends nodes as a power failure does. The others receive nothing more from them. The nodes' disks lose a part of
+// the data that was written but not synced.
 func (c *Cluster) Kill(which ...int) {
 	for _, i := range which {
 		c.Cut(i)
@@ -182,7 +181,7 @@ func (c *Cluster) Lose(which ...int) {
 	}
 }
 
-// Cut disconnects a node from all others: connections stay open, but nothing passes over them until Heal.
+// Cut disconnects a node from all others. Connections stay open, but nothing passes over them until Heal.
 func (c *Cluster) Cut(i int) { c.network.Cut(c.host(i), c.others(i)...) }
 
 // Heal ends a Cut. Messages sent meanwhile arrive.
@@ -204,8 +203,8 @@ func (c *Cluster) others(i int) (list []*memory.Host) {
 	return list
 }
 
-// Wait waits until so returns true, and fails the test if that takes more than five minutes of virtual time. what
-// describes the condition.
+// Wait waits until so returns true, and fails the test if that takes more than five minutes of virtual time. The
+// argument what describes the condition.
 func (c *Cluster) Wait(what string, so func() bool) {
 	c.t.Helper()
 	for began := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {

@@ -16,17 +16,16 @@ import (
 	"parley/commit/service"
 )
 
-// Participant carries out a node's part of transactions. It learns the outcome of each transaction for which
-// it voted yes. Calls for different transactions are concurrent; the calls for one transaction come one after
-// another.
+// Participant carries out a node's part of transactions. It learns the outcome of each transaction for which it voted
+// yes. Calls for different transactions are concurrent. Calls for the same transaction come one after another.
 type Participant interface {
-	// Prepare prepares the body so that it can still be committed or aborted, whatever fails, and then votes
-	// yes. A no, or an error, aborts the transaction. ctx ends when no caller waits for the vote any more; a
-	// yes then counts as a no.
+	// Prepare prepares the body, so that it can later be committed or aborted, whatever fails. Then it votes yes. A
+	// no, or an error, aborts the transaction. When no caller waits for the vote any more, ctx ends. After that a yes
+	// counts as a no.
 	//
-	// After a crash, a node calls Prepare again for each transaction for which it had voted yes and does not
-	// know the outcome. It does so before any new transaction, and Prepare must then not vote no. A prepared
-	// transaction for which the node does not call Prepare again was aborted.
+	// After a crash, a node calls Prepare again for each transaction for which it had voted yes and does not know the
+	// outcome. These calls come before any new transaction, and Prepare must not vote no. If the node does not call
+	// Prepare again for a prepared transaction, the transaction was aborted.
 	Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error)
 	// Commit commits the transaction. After a crash it may be called again.
 	Commit(tx string)
@@ -43,33 +42,32 @@ type RemoteParticipant interface {
 	// Again is called instead of Prepare for a transaction for which an earlier incarnation voted yes. It
 	// returns when the transaction is prepared or the node ends.
 	Again(tx string, body []byte) error
-	// End is called when the node has ended and records nothing more. All calls must then return, even if
-	// they are not finished. The next incarnation of the node repeats them.
+	// End is called when the node has ended and records nothing more. All other calls must then return, even if they
+	// are not finished. The next incarnation of the node repeats them.
 	End()
 }
 
 // Protocol says how nodes decide whether to commit a transaction.
 type Protocol uint8
 
-// The protocols. With TwoPhase and Majority, nodes may crash, but must not be Byzantine. Their promises hold
-// however long messages take, and for nodes that restart with their disks. A node without a disk, or with a
-// lost disk, knows nothing about its earlier incarnations. Transactions that wait for it stay blocked.
+// The protocols. With TwoPhase and Majority, nodes may crash, but must not be Byzantine. The promises hold however
+// long messages take, and also for nodes that restart with their disks. A node without a disk, or with a lost disk,
+// knows nothing about its earlier incarnations. Transactions that wait for it stay blocked.
 const (
-	// TwoPhase is two-phase commit with presumed abort and cooperative termination, package commit/twophase:
-	// atomic under any crashes and restarts. If a node has voted yes and cannot learn the outcome, it is
-	// blocked, and reports that, until the coordinator or another node that knows the outcome recovers. It
-	// never aborts on its own.
+	// TwoPhase is two-phase commit with presumed abort and cooperative termination (package commit/twophase). It is
+	// atomic under any crashes and restarts. If a node has voted yes and cannot learn the outcome, it is blocked, and
+	// reports this. It is blocked until the coordinator or another node that knows the outcome recovers. It never
+	// aborts by its own decision.
 	TwoPhase Protocol = iota
-	// Majority decides by ballots, package commit/quorum: atomic like TwoPhase. A node that reaches a
-	// majority of the participants, counting the coordinator, can decide even if all others are down. At
-	// least three nodes vote; if there are fewer participants, other nodes vote as witnesses.
+	// Majority decides by ballots (package commit/quorum). It is atomic like TwoPhase. A node that reaches a majority
+	// of the participants, including the coordinator, can decide even if all others are down. At least three nodes
+	// vote. If there are fewer participants, other nodes vote as witnesses.
 	Majority
-	// Agreed decides by votes that are broadcast in a Byzantine order of all nodes. It is atomic among
-	// correct nodes, and no node is blocked, while at most M nodes are faulty and the others meet the
-	// deadlines of rounds. A faulty participant can only abort a transaction. All nodes see the bodies of all
-	// participants. A node that restarts, or misses the deadline of a round, neither begins nor votes for
-	// transactions until all nodes are started from scratch. It asks the others for the outcomes of
-	// transactions for which it had voted yes.
+	// Agreed decides by votes that are broadcast in a Byzantine order of all nodes. While at most M nodes are faulty,
+	// and all others meet the deadlines of rounds, it is atomic among correct nodes, and no node is blocked. A faulty
+	// participant can only abort a transaction. All nodes see the bodies of all participants. A node that restarts,
+	// or misses the deadline of a round, begins no transactions and votes for none until all nodes are started from
+	// scratch. It asks the others for the outcomes of transactions for which it had voted yes.
 	Agreed
 )
 
@@ -93,20 +91,20 @@ func ParseProtocol(text string) (Protocol, error) {
 // Config configures transactions. Protocol must be identical on all nodes. A zero field means its default.
 type Config struct {
 	Protocol Protocol
-	// Votes is how long the coordinator waits for votes; by default 5 s. A participant that has not prepared
-	// by then counts as a no.
+	// Votes is how long the coordinator waits for votes, by default 5 s. If a participant has not voted by then, its
+	// vote counts as a no.
 	Votes time.Duration
-	// Delay is the maximum time for a message and for its receiver to act on it; by default 250 ms. It determines
-	// when a node that waits for an outcome begins to ask the others.
+	// Delay is the maximum time until a message has arrived and its receiver has acted on it, by default 250 ms. It
+	// determines when a node that waits for an outcome begins to ask the others.
 	Delay time.Duration
-	// Open is how many transactions of one coordinator may be in flight at this node: its own, and those of
-	// each other node in which it takes part; by default 4096. Further calls block. With Agreed it must be
-	// identical on all nodes.
+	// Open is how many transactions of each coordinator may be in flight at this node, by default 4096. The
+	// coordinator is this node, or another node in whose transactions this node takes part. Further calls block. With
+	// Agreed, Open must be identical on all nodes.
 	Open int
-	// Prepares is how many calls of the participant may be in flight; by default 64.
+	// Prepares is how many calls of the participant may be in flight, by default 64.
 	Prepares int
-	// Remember is how many finished transactions this node remembers, with their outcomes; by default
-	// 16384. With Agreed it must be identical on all nodes.
+	// Remember is how many finished transactions this node remembers, with their outcomes, by default 16384. With
+	// Agreed, Remember must be identical on all nodes.
 	Remember int
 }
 
@@ -139,13 +137,14 @@ const (
 	maxPartsAll = 512 << 10       // bytes of all bodies
 )
 
-// The errors of transactions, beside [kernel.ErrClosed] and [kernel.ErrRefused]. An error that does not match
-// [kernel.ErrUnknown] means that the transaction has no effect, ever.
+// The errors of transactions, beside [kernel.ErrClosed] and [kernel.ErrRefused]. If an error does not match
+// [kernel.ErrUnknown], the transaction has no effect, now or later.
 var (
-	// ErrBlocked: the outcome cannot be known before other nodes recover. See [BlockedError].
+	// ErrBlocked: this node cannot learn the outcome before other nodes recover. See [BlockedError].
 	ErrBlocked = errors.New("the transaction is blocked until other nodes recover")
-	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, it may be the
-	// same transaction, which continues at its members and may commit.
+	// ErrTaken: another transaction has this name. If the error also matches kernel.ErrUnknown, the name may belong
+	// to this transaction itself, because it was also begun at another node. It then continues at its members, and
+	// may commit.
 	ErrTaken = errors.New("another transaction has this name already: choose a new one")
 	// ErrNoTransaction: this node knows no transaction of that name. The transaction never existed, is so old
 	// that its outcome was dropped, was aborted before a crash of this node, or does not concern this node.

@@ -46,8 +46,8 @@ type txCall struct {
 	err       error
 }
 
-// Open starts a node's service for transactions. Transaction numbers continue from the time in microseconds: no
-// incarnation of this node reuses one, even if its disk is lost.
+// Open starts a node's service for transactions. Transaction numbers begin at the current time in microseconds. So no
+// incarnation of this node reuses a number, even if the disk was lost.
 func Open(k *kernel.Kernel, c Config, participant Participant) (*Service, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Service) Close(why error) {
 	s.parts.close()
 }
 
-// Fail ends all waiting calls with an error and refuses new ones.
+// Fail ends all waiting calls with an error, and refuses new calls.
 func (s *Service) Fail(why error) {
 	s.mu.Lock()
 	s.closed = cmp.Or(s.closed, why)

@@ -1,6 +1,6 @@
 // Package disk abstracts the disk of a node. [System] is the disk of the operating system. The other disks are for
-// tests: [Memory] keeps files in memory and, in a crash, loses all data that was not synced. [Hooked] fails, is
-// full or stalls when the test demands it.
+// tests: [Memory] keeps files in memory and, in a crash, loses all data that was not synced. A test can make [Hooked]
+// fail, stall, or report that it is full.
 package disk
 
 import (
@@ -44,8 +44,8 @@ type File interface {
 	io.Closer
 	// Size returns the length in bytes.
 	Size() (int64, error)
-	// Reserve sets the length of a file to size bytes and, where the system can promise that, makes sure
-	// that they can be written even if the disk is full. Bytes that were not written read as zeros.
+	// Reserve sets the length of a file to size bytes. If the system supports this, the bytes can then be written
+	// even if the disk is full. Bytes that were not written read as zeros.
 	Reserve(size int64) error
 	// Truncate cuts the file to size bytes.
 	Truncate(size int64) error

@@ -11,9 +11,9 @@ type Op struct {
 	Size int    // in bytes, for a read or write
 }
 
-// Hooked is a disk whose calls go through Around. Around calls do, which makes the call, and returns its
-// error. If it returns an error without calling do, the disk fails; if it does not return, the disk stalls;
-// it may also measure the duration of do.
+// Hooked is a disk whose calls go through Around. Normally Around calls do, which makes the call, and returns the
+// error of do. If Around returns an error without calling do, the disk fails. If Around does not return, the disk
+// stalls. Around may also measure the duration of do.
 type Hooked struct {
 	Disk
 	Around func(op Op, do func() error) error

@@ -47,8 +47,8 @@ func (d *Memory) SetFree(free int64) {
 	d.room = free + d.used()
 }
 
-// Crash returns the disk after a power failure. With a nil chance everything not synced is lost; otherwise
-// each unsynced sector and name is lost or kept at random. d does not change.
+// Crash returns the disk after a power failure. If chance is nil, everything that was not synced is lost. Otherwise
+// each unsynced sector and name is lost or kept at random. The disk d does not change.
 func (d *Memory) Crash(chance *rand.Rand) *Memory {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -263,8 +263,8 @@ func (d *Memory) Change(name string, change func(data []byte) []byte) {
 	f.safe, f.dirty = slices.Clone(f.data), make(map[int]bool)
 }
 
-// Unsync makes the disk treat what was written to a file as synced although it is not durable, as a system
-// does after a failed sync.
+// Unsync makes the disk treat the contents of a file as synced although they are not durable. A system may do the
+// same after a failed sync.
 func (d *Memory) Unsync(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

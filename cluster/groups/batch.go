@@ -235,6 +235,13 @@ func unpack(pack []byte, each func(i int, payload []byte)) (rest []byte) {
 	return pack
 }
 
+// Payloads returns the payloads of a batch, as the machine of a group carries it. A batch that a recorder has truncated
+// yields those that are complete.
+func Payloads(batch []byte) (all [][]byte) {
+	unpack(batch, func(_ int, payload []byte) { all = append(all, payload) })
+	return all
+}
+
 // A batch that its sender waits for has a tag after its payloads. The tag begins like a payload that is longer
 // than any.
 const (

@@ -3,17 +3,17 @@
 //
 // # Decisions
 //
-// Payloads are sent in batches. In each group, a node has at most four batches in flight (in a Byzantine order
-// more, if the batches are well filled). Meanwhile the node collects further payloads in the next batch. Motive: a
-// single payload is sent at once, and many payloads share the cost of a message. Cost: a position consists of the
-// number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
+// Payloads are sent in batches. In each group, a node has at most four batches in flight. (In a Byzantine order it
+// may have more, if the batches are nearly full.) Meanwhile the node collects further payloads in the next batch.
+// Motive: a node sends a single payload at once, and many payloads share the cost of one message. Cost: a position
+// consists of the number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
 //
-// A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its
-// latest batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read
-// it, the subscription fails. Motive: a slow reader costs nothing, and to resume is the same as to read. Cost: the
+// A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its latest
+// batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read it, the
+// subscription fails. Motive: a slow reader costs nothing, and a resumed subscription works like a new one. Cost: the
 // group may use memory for deliveries that no subscriber reads.
 //
-// If a caller waits for the delivery of a batch, the batch carries a tag after its payloads. By the tag, the node
+// If a caller waits for the delivery of a batch, the node appends a tag to the batch. By this tag, the node
 // recognizes the batch when it is delivered. Motive: the order of deliveries does not identify a batch, because a
 // group may mix levels, and because batches of an earlier incarnation may arrive, too. Cost: a tag takes 13 bytes.
 package groups
@@ -51,9 +51,9 @@ const batchBits = 16
 type Config struct {
 	Name  string
 	Level kernel.Level
-	// Keep and KeepBytes limit the deliveries that are retained for subscriptions, by number and by bytes;
-	// the oldest are dropped first. By default Keep is 65536, and KeepBytes the group's share of 256 MiB, but
-	// at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
+	// Keep and KeepBytes limit the number and the bytes of the deliveries that are retained for subscriptions. The
+	// oldest deliveries are dropped first. By default Keep is 65536. By default KeepBytes is the group's share of 256
+	// MiB, but at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
 	// exclusion of a member. In a Byzantine group no deliveries survive.
 	Keep, KeepBytes int
 	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must
@@ -170,15 +170,14 @@ func (g *Group) Level() kernel.Level { return g.c.Level }
 // node has delivered it. On a durable node the payload is then on disk, except in a group of level Byzantine,
 // which is in memory only.
 //
-// The level determines what the other members do after Broadcast has returned without an error. With Total,
-// Atomic, and Uniform, all remaining members deliver the payload, even if this node crashes now. With
-// Byzantine, all correct members deliver it. With Reliable, FIFO, and Causal, this node delivers its own
-// payload at once. If the node remains a member, the others deliver it, too. If the node crashes now,
-// possibly none of them does.
+// The level determines what the other members do after Broadcast has returned without an error. With Total, Atomic,
+// and Uniform, all remaining members deliver the payload, even if this node crashes now. With Byzantine, all correct
+// members deliver it. With Reliable, FIFO, and Causal, this node delivers its own payload at once. If the node
+// remains a member, the others also deliver it. If the node crashes now, possibly no other member delivers it.
 //
-// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be: ctx ended
-// while it was in flight, or this node was excluded or closed. With every other error the payload is never
-// delivered. The error matches [kernel.ErrRefused] if ctx ended before there was room.
+// If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be delivered: ctx ended
+// while it was in flight, or this node was excluded or closed. With every other error the payload is never delivered.
+// The error matches [kernel.ErrRefused] if ctx ended before there was room.
 func (g *Group) Broadcast(ctx context.Context, payload []byte) (position uint64, err error) {
 	return g.BroadcastAt(ctx, g.c.Level, payload)
 }

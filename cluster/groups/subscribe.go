@@ -178,10 +178,10 @@ type Subscription struct {
 // a group in memory have ended, positions start from scratch, and an earlier position then means another
 // payload. Byzantine groups are always in memory.
 //
-// With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that
-// rejoins adopts the positions of another member. In a group in memory all earlier positions then fail in the
-// same way. In a durable group they stand for other payloads. So after kernel.ErrNotMember, or a restart of
-// the node, read such a group from 1, or from GoneError.First, and skip the payloads that you already have.
+// With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that rejoins
+// adopts the positions of another member. In a group in memory all earlier positions then fail with a GoneError. In a
+// durable group they stand for other payloads. So after kernel.ErrNotMember, or a restart of the node, read such a
+// group from 1, or from GoneError.First, and skip the payloads that you already have.
 //
 // A subscription buffers nothing. If its next delivery is no longer retained (Config.Keep), it fails with
 // ErrSlowSubscriber.
@@ -212,9 +212,9 @@ func (g *Group) Subscribe(from uint64) (*Subscription, error) {
 // Position returns the position from which a new subscription continues without a gap.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next waits for the next delivery and returns it. It fails with ErrSlowSubscriber if the subscription was
-// cut off, with kernel.ErrNotMember after the last delivery before the member was excluded, with
-// kernel.ErrClosed when the node is closed, and with the cause of ctx when ctx ends. All errors except the
+// Next waits for the next delivery and returns it. It fails with ErrSlowSubscriber if the subscription was too slow.
+// If the member was excluded, it fails with kernel.ErrNotMember after the last delivery before the exclusion. It
+// fails with kernel.ErrClosed when the node is closed, and with the cause of ctx when ctx ends. All errors except the
 // cause of ctx are permanent. To continue, subscribe again after the last position read.
 func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	for {
@@ -242,9 +242,9 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	}
 }
 
-// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the
-// error of Next. If a loop ends early, another loop, or Next, continues after the last delivery that the
-// first loop got.
+// All iterates over the following deliveries, as Next returns them. The last pair of the loop holds the error of
+// Next, and no delivery. If a loop ends early, another loop, or Next, continues after the last delivery of the first
+// loop.
 func (s *Subscription) All(ctx context.Context) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		for {
@@ -286,8 +286,7 @@ func (s *Subscription) turn() (more chan struct{}, err error) {
 	return nil, s.ended
 }
 
-// Close ends the subscription. It may be omitted: a subscription holds one batch and nothing else. The error is
-// always nil.
+// Close ends the subscription. You may omit it, because a subscription holds only one batch. The error is always nil.
 func (s *Subscription) Close() error {
 	s.now, s.index, s.rest, s.ended = deliveredBatch{}, 0, nil, kernel.ErrClosed
 	return nil

@@ -70,8 +70,8 @@ type member struct {
 	written   *trace.Stream // unbuffered: if the process is killed, its trace contains everything that it has sent
 }
 
-// Serve runs one process of a run: it follows the orders read from in and returns when in ends. make makes
-// the machine. n is the network; nil means the system's.
+// Serve runs one process of a run. It follows the orders that it reads from in, and returns when in ends. The
+// function make makes the machine. The argument n is the network; nil means the system's network.
 func Serve(n link.Network, in io.Reader, out io.Writer, make func(Spec) (parley.Machine, error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -22,8 +22,9 @@ import (
 
 // Run is a run between real processes.
 type Run struct {
-	// Options has the options of a simulation. More, and options that count the steps of a whole run, have no
-	// effect here. A liar crashes by Crashes; its machine decides all else that it does. Promised has no default.
+	// Options has the options of a simulation. More, and options that count the steps of a whole run, have no effect
+	// here. Crashes determines when a liar crashes. Everything else that a liar does is determined by its machine.
+	// Promised has no default.
 	sim.Options
 	Header trace.Header // of the trace to be made, without facts
 	Dir    string       // an empty folder for certificates and traces

@@ -1,15 +1,14 @@
-// Package harness runs any protocol once between real processes on one computer, to observe the protocol. Each
-// process has its own certificate, communicates by mutual TLS, and records its events.
+// Package harness runs a protocol once with real processes on one computer, to observe the protocol. Each process has
+// its own certificate, communicates by mutual TLS, and records its events.
 //
-// A [Run] starts the processes, sends each process its [Spec], and starts all machines at one time. It kills and
-// pauses processes at given times, and waits until nothing more is due. Then it merges the recorded events into one
-// trace. [Serve] is the code of such a process. The run and the processes exchange lines of JSON on the standard
-// input and output of the processes. A process ends when its input ends, so it does not outlive the program that
-// started it.
+// A [Run] starts the processes, sends each process its [Spec], and starts all machines at the same time. It kills and
+// pauses processes at given times, and waits until the run has ended. Then it merges the recorded events into one
+// trace. Each process calls [Serve]. The run and the processes exchange lines of JSON on the standard input and
+// output of the processes. A process ends when its input ends, so it does not outlive the program that started it.
 //
-// There are two ways to crash a process. A run kills the process, or the process ends itself between two effects of
-// a step: it carries out only the effects before this place. The processes also simulate lost, doubled and late
-// messages ([sim.Weather]). Each message has a number, and the trace entry of a received message names this number
+// There are two ways to crash a process. The run kills the process, or the process ends itself between two effects of
+// a step, so that only the earlier effects happen. The processes also simulate lost, duplicated and late messages
+// ([sim.Weather]). Each message has a number, and the trace entry of a received message names this number
 // ([trace.Sending]).
 //
 // Machines count time in ticks, as in simulated runs. The run chooses how long a tick lasts. The clocks of all
@@ -17,13 +16,13 @@
 //
 // # Decisions
 //
-// The processes of a run inject its faults themselves. A sender decides which messages are lost, doubled or late. A
-// late message waits at its receiver, and arrives even if its sender crashes. The host of the machine makes a crash
-// between two effects (host.Options.Crash): the effects before the crash are carried out and durable, and then the
-// process ends. Messages carry a number, so that a trace connects each receipt with the sending of the message.
-// Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs every message
-// is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a given time is a
-// kill from outside.
+// The processes of a run inject most faults themselves. A sender decides which messages are lost, duplicated or late.
+// A late message waits at its receiver, so it arrives even if its sender crashes. The host of the machine causes a
+// crash between two effects (host.Options.Crash): it carries out the effects before the crash, makes them durable,
+// and then ends the process. Messages carry a number, so that a trace connects each receipt with the sending of the
+// message. Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs every
+// message is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a given time is
+// a kill from outside.
 package harness
 
 import (

@@ -7,9 +7,9 @@ import (
 	"parley"
 )
 
-// System is the clock of the computer: the time since it was made. It includes suspensions, which the
-// monotonic clock need not: after a suspension, time has passed and a process is late for what was due
-// meanwhile.
+// System is the clock of the computer. It shows the time since it was made, including suspensions of the computer.
+// (An ordinary monotonic clock may omit them.) So after a suspension, a process knows that it is late for everything
+// that was due during the suspension.
 type System struct {
 	awake  func() time.Duration // stops during suspensions
 	boot   func() time.Duration // includes suspensions
@@ -34,7 +34,7 @@ func newSystem(awake, boot func() time.Duration) *System {
 // recheck is the interval of comparisons of the two clocks: reading boot is a system call.
 const recheck = int64(time.Millisecond)
 
-// Now returns the time. It may take a millisecond after a suspension until the time includes it.
+// Now returns the time. After a suspension, it may take a millisecond until the time includes the suspension.
 func (c *System) Now() parley.Tick {
 	awake := int64(c.awake())
 	if last := c.looked.Load(); awake-last >= recheck && c.looked.CompareAndSwap(last, awake) {
@@ -68,8 +68,8 @@ func (c *System) compare() {
 // Asleep returns how long the computer has been suspended since the clock was made.
 func (c *System) Asleep() time.Duration { return time.Duration(c.asleep.Load()) }
 
-// Elapsed is the time since it was made by package time alone: in a bubble of testing/synctest, the
-// bubble's time. Unlike System it need not include suspensions.
+// Elapsed is a clock that shows the time since it was made, as package time measures it. In a bubble of
+// testing/synctest, this is the bubble's time. Unlike System, it need not include suspensions.
 type Elapsed struct{ begin time.Time }
 
 // NewElapsed returns an Elapsed clock that shows 0.

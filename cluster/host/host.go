@@ -1,33 +1,34 @@
 // Package host runs the machines of protocols in real processes, as package sim runs them in a simulation. A
-// [Process] is one machine of a node. It has its own channel on the links: on this channel it exchanges messages
+// [Process] runs one machine of a node. It has its own channel on the links. On this channel it exchanges messages
 // with the same machine at each peer.
 //
-// A Process takes one step at a time. The step runs in the goroutine that brings the input: a reader of a
-// connection, a timer, or a caller. If the steps of a machine may take long (Options.Long), a separate goroutine
-// takes the messages from the link and runs the steps. The messages that a step sends go into the buffers of the
-// links. A reader may bring several messages in a burst, and the host flushes the buffers at the end of the burst.
+// A Process takes one step at a time. The step runs in the goroutine that has the input: a reader of a connection, a
+// timer, or a caller. If the steps of a machine may take long (Options.Long), a separate goroutine takes the messages
+// from the link and runs the steps. The host puts the messages that a step sends into the buffers of the links. A
+// reader may read several messages in a burst. The host flushes the buffers at the end of the burst.
 //
 // An effect of a step leaves the node only when all log records of this step, and of earlier steps of the same
 // machine, are on the disk.
 //
 // # Decisions
 //
-// The clock that machines see also advances while the computer is suspended. So after a suspension, a process is
-// late and abstains from the rounds that it missed. Motive: an ordinary monotonic clock stops during a suspension,
-// so the process would not notice that it missed deadlines. Cost: some systems have no clock that advances during
-// suspensions. There, only late timers reveal a suspension.
+// The clock that machines see also advances while the computer is suspended. So after a suspension, a process knows
+// that it is late, and abstains from the rounds that it missed. Motive: an ordinary monotonic clock stops during a
+// suspension, so the process would not notice that it missed deadlines. Cost: some operating systems have no clock
+// that advances during suspensions. On such a system, only late timers reveal a suspension.
 //
-// To detect a suspension, the host compares two clocks: only one of them advances during suspensions. It cannot
-// read both at the same instant, so it reads one clock between two readings of the other. This gives a lower and an
-// upper bound of their difference. The host assumes a suspension only if the difference has certainly grown.
-// Motive: otherwise a process that was merely busy between two readings would abstain from rounds. Cost: right
-// after a busy moment, the host measures a suspension too short, until it compares the clocks again.
+// To detect a suspension, the host compares two clocks. One of them advances during suspensions, and the other does
+// not. The host cannot read both at the same instant, so it reads one clock between two readings of the other. This
+// gives a lower and an upper bound of the difference between the clocks. The host assumes a suspension only if the
+// difference has certainly grown. Motive: otherwise a process that was merely busy between two readings would abstain
+// from rounds. Cost: if the process was busy during the comparison, the measured suspension is too short, until the
+// host compares the clocks again.
 //
 // On Linux, alarms use a timer descriptor (timerfd). A node sets the descriptor to the time of its next timer, and
 // the descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole milliseconds,
-// so a timer may be 1 ms late. If rounds last only 5 ms, this makes a node abstain. To measure the lateness, run:
-// go test ./cluster/host -run '^$' -bench Alarm. Cost: a descriptor, and some system calls whenever the next timer
-// changes. On other systems timers can be 1 ms late.
+// so a timer may be 1 ms late. If rounds last only 5 ms, a delay of 1 ms makes a node abstain. To measure the
+// lateness, run: go test ./cluster/host -run '^$' -bench Alarm. Cost: a node needs one more descriptor, and some
+// system calls whenever its next timer changes. On other systems timers can be 1 ms late.
 package host
 
 import (
@@ -49,8 +50,8 @@ import (
 	"parley/trace"
 )
 
-// Transport carries messages to the same channel of other nodes. It drops and counts what it cannot carry:
-// machines tolerate missing messages.
+// Transport carries messages to the same channel of other nodes. If it cannot carry a message, it drops and counts
+// the message. Machines tolerate missing messages.
 type Transport interface {
 	// Send puts a frame of head and body into the buffer for one node. It does not block and does not
 	// retain head or body. It returns false if the frame is lost.
@@ -72,7 +73,7 @@ type Paced interface {
 	Until(t parley.Tick) time.Duration
 }
 
-// Signer makes this node's signatures and verifies those of all nodes. The context separates the signatures
+// Signer makes this node's signatures, and verifies the signatures of all nodes. The context separates the signatures
 // of different machines.
 type Signer interface {
 	// Sign returns this node's signature on b.
@@ -98,15 +99,15 @@ type Config struct {
 	Transport Transport
 	// Store keeps what machines append. If it is nil, nothing survives the node.
 	Store *store.Store
-	// Life is the number of this incarnation of the node, greater than that of every earlier one.
+	// Life is the number of this incarnation of the node. It is greater than the numbers of all earlier incarnations.
 	Life uint64
 	// Clock is the clock; nil means the time since the host was made.
 	Clock  Clock
 	Signer Signer
 	Log    *slog.Logger
-	// Absent, if not nil, is called when a message arrives for a channel without a machine on which none is
-	// expected. It may open one, and returns whether there is one now. Peers choose the channel: Absent
-	// must bound what they can make it open.
+	// Absent, if not nil, is called when a message arrives for a channel that has no machine and on which no machine
+	// is expected. Absent may open a machine. It returns whether there is a machine now. Peers choose the channel, so
+	// Absent must limit what they can make it open.
 	Absent func(channel uint32) bool
 	// Header returns the header of a trace of a machine whose clock shows now. If it is set, Recorder keeps
 	// the last events, and Trace, if not nil, returns the function that receives the events of a machine
@@ -175,8 +176,8 @@ func New(c Config) *Host {
 
 // Options configure one process.
 type Options struct {
-	// Channel is the number of the machine, the same at all nodes, and Name its name for users, the disk
-	// and signatures.
+	// Channel is the number of the machine, which is the same at all nodes. Name is its name for users, the disk and
+	// signatures.
 	Channel uint32
 	Name    string
 	Machine parley.Machine
@@ -188,14 +189,14 @@ type Options struct {
 	Long bool
 	// Clock is the clock of the process; nil: the clock of the host.
 	Clock Clock
-	// Beneath, if not nil, receives what the machine broadcasts, within the step, for a machine that stands
-	// on an order made by another machine of the node. It must not block, and must not make a request to
-	// that other machine. Deliveries of the order go to Carried.
+	// Beneath, if not nil, receives the broadcasts of the machine, within its step. It is for a machine that uses an
+	// order that another machine of the node makes. Beneath must not block, and must not make a request to that other
+	// machine. Deliveries of the order go to Carried.
 	Beneath func(m parley.Msg)
 	// After, if not nil, is called after a step that delivered or indicated something, when requests to the
 	// process are allowed again.
 	After func()
-	// Again means that the machine has run before although nothing of it is on the disk.
+	// Again means that the machine has run before, although the disk has no data of the machine.
 	Again bool
 	// Trace receives every event, with At set to the node and without ID and cause, within the step.
 	Trace func(trace.Event)
@@ -205,22 +206,21 @@ type Options struct {
 	Crash Crash
 }
 
-// Crash decides where a machine stops as if it crashed, before a step or within one. Its methods are called
-// within the step, and must not request anything from the process.
+// Crash decides where a machine stops as if it crashed: before a step or within a step. Its methods are called within
+// the step, and must not request anything from the process.
 type Crash interface {
 	// Before returns, when a step would begin, whether the machine has crashed by then.
 	Before(now parley.Tick) bool
-	// Within receives the effects of a step: records first, then what replaces them, then the rest, with
-	// one send for each receiver. It returns whether the machine crashes, and how many of these effects are
-	// carried out before the crash.
+	// Within receives the effects of a step: first records, then the states that replace records, and then all other
+	// effects, with one send for each receiver. It returns whether the machine crashes, and how many of these effects
+	// are carried out before the crash.
 	Within(now parley.Tick, effects []parley.Effect) (carried int, crashes bool)
-	// Crashed is called after the crash: the carried out effects are durable, and have been given to the
-	// links, which have not been flushed.
+	// Crashed is called after the crash. By then, the effects that were carried out are durable, and have been given
+	// to the links. The links have not been flushed.
 	Crashed()
 }
 
-// Open starts a machine. If its book in the store contains anything, the machine starts as one that
-// restarts after a crash.
+// Open starts a machine. If its book in the store contains anything, the machine starts as after a crash.
 func (h *Host) Open(o Options) (*Process, error) {
 	if h.ended() {
 		return nil, ErrStopped

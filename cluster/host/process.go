@@ -87,8 +87,8 @@ func (p *Process) Request(m parley.Msg) error {
 	return err
 }
 
-// Beside is Request from within a step of another machine of the host: the sends of the request leave when
-// that step ends. The layer above this machine must not make a request to that one.
+// Beside does what Request does, but within a step of another machine of the host. The sends of the request leave
+// when that step ends. The layer above this machine must not make a request to the other machine.
 func (p *Process) Beside(m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -113,7 +113,7 @@ func (p *Process) Indicate(m parley.Msg) {
 	p.h.Flush()
 }
 
-// Carried gives the machine a delivery of the order beneath it, within a step of that order.
+// Carried gives the machine a delivery of the order in the layer below, within a step of that order.
 func (p *Process) Carried(from parley.ID, m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -196,8 +196,8 @@ func (p *Process) stop() {
 	}
 }
 
-// Tell is [Process.Request] without an error, and without waiting for a long step, for example for the
-// reader of a connection. The machine gets requests and messages in the order of their arrival.
+// Tell does what [Process.Request] does, but returns no error, and does not wait for a long step. For example, the
+// reader of a connection uses it. The machine gets requests and messages in the order of their arrival.
 func (p *Process) Tell(m parley.Msg) {
 	if p.o.Long {
 		p.in.post(letter{msg: m, asked: true})

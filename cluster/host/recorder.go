@@ -1,8 +1,10 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,15 +153,42 @@ func readEvent(b []byte) (e trace.Event) {
 	return e
 }
 
-// Dump writes the recorded events: one trace for each machine that has any, one after another, with the
-// number of dropped events. The machines continue meanwhile.
-func (r *Recorder) Dump(w io.Writer) error {
+// Excerpt selects recorded events. The zero value selects all.
+type Excerpt struct {
+	Machine string        // the name of the only machine; empty: all
+	Last    time.Duration // the maximum age of events; 0: no limit
+	Most    int           // the maximum number of events of each machine, the latest ones; 0: no limit
+}
+
+// of returns the selected events of a machine, whose clock shows now.
+func (x Excerpt) of(machine string, now parley.Tick, events []trace.Event) []trace.Event {
+	if x.Machine != "" && x.Machine != machine {
+		return nil
+	}
+	if x.Last > 0 {
+		from := now - parley.Tick(x.Last)
+		first, _ := slices.BinarySearchFunc(events, from, func(e trace.Event, t parley.Tick) int {
+			return cmp.Compare(e.Time, t)
+		})
+		events = events[first:]
+	}
+	if x.Most > 0 {
+		events = events[max(len(events)-x.Most, 0):]
+	}
+	return events
+}
+
+// Dump writes the recorded events that an excerpt selects: one trace for each machine that has any, one after another,
+// with the number of dropped events. The machines continue meanwhile.
+func (r *Recorder) Dump(w io.Writer, x Excerpt) error {
 	list, all := r.events()
 	for i, events := range list {
+		now := parley.Tick(time.Now().UnixNano() - all[i].header.Node.Began)
+		events = x.of(all[i].header.Node.Machine, now, events)
 		if len(events) == 0 {
 			continue
 		}
-		log := &trace.Log{Keep: true, Until: parley.Tick(time.Now().UnixNano() - all[i].header.Node.Began)}
+		log := &trace.Log{Keep: true, Until: now}
 		if forgotten := all[i].added - uint64(len(events)); forgotten > 0 {
 			log.Gaps = []trace.Gap{{Events: forgotten}}
 		}

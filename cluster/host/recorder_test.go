@@ -2,9 +2,12 @@ package host_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/cluster/host"
@@ -13,6 +16,25 @@ import (
 
 // recorded makes two machines take steps under a recorder and returns the recorded traces.
 func recorded(t *testing.T, size, steps int) []trace.Trace {
+	t.Helper()
+	return excerpt(t, recording(t, size, steps), host.Excerpt{})
+}
+
+// excerpt returns traces of recorded events.
+func excerpt(t *testing.T, r *host.Recorder, x host.Excerpt) []trace.Trace {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, r.Dump(&b, x))
+	traces, err := trace.ReadAll("flight", &b)
+	if errors.Is(err, trace.ErrEmpty) {
+		return nil
+	}
+	must(t, err)
+	return traces
+}
+
+// recording makes two machines take steps under a recorder.
+func recording(t *testing.T, size, steps int) *host.Recorder {
 	t.Helper()
 	r := host.NewRecorder(size)
 	h := host.New(host.Config{N: 1, Recorder: r, Header: func(o host.Options, _ parley.Tick) trace.Header {
@@ -29,11 +51,40 @@ func recorded(t *testing.T, size, steps int) []trace.Trace {
 		m := parley.Msg{Kind: parley.Carried, Value: uint64(k), Body: bytes.Repeat([]byte{'a' + byte(k%26)}, k%700)}
 		must(t, all[k%2].Request(m))
 	}
-	var b bytes.Buffer
-	must(t, r.Dump(&b))
-	traces, err := trace.ReadAll("flight", &b)
-	must(t, err)
-	return traces
+	return r
+}
+
+// An excerpt has the latest events of the chosen machine, and counts the others as dropped.
+func TestRecorderExcerpt(t *testing.T) {
+	const age = 200 * 365 * 24 * time.Hour // the clocks of these machines began with Unix time
+	r := recording(t, host.RecorderSize, 40)
+	all := excerpt(t, r, host.Excerpt{})
+	for _, c := range []struct {
+		x    host.Excerpt
+		want string // the machines with the numbers of their events
+	}{
+		{host.Excerpt{Machine: "echo1"}, fmt.Sprintf("echo1 %d", len(all[1].Log.Events))},
+		{host.Excerpt{Most: 3}, "echo0 3, echo1 3"},
+		{host.Excerpt{Machine: "echo0", Most: 3, Last: age}, "echo0 3"},
+		{host.Excerpt{Machine: "echo2"}, ""},
+		{host.Excerpt{Last: time.Hour}, ""},
+	} {
+		var got []string
+		for _, one := range excerpt(t, r, c.x) {
+			events := one.Log.Events
+			got = append(got, fmt.Sprintf("%s %d", one.Header.Node.Machine, len(events)))
+			for i, whole := range all {
+				last := whole.Log.Events[len(whole.Log.Events)-1]
+				if whole.Header.Node.Machine == one.Header.Node.Machine && (events[len(events)-1].Msg.Value != last.Msg.Value ||
+					len(events)+int(one.Log.Dropped()) != len(whole.Log.Events)) {
+					t.Errorf("%+v: the events of machine %d are not the last ones", c.x, i)
+				}
+			}
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%+v: got %q, want %q", c.x, got, c.want)
+		}
+	}
 }
 
 // The recorder keeps the last events of every machine, all of them if there is space, and counts the

@@ -5,9 +5,9 @@ const (
 	ClockChannel = 1
 	// AdminChannel carries votes to expel and disk positions.
 	AdminChannel = 2
-	// FirstGroup is the channel of the first group; the others follow, below FirstTable.
+	// FirstGroup is the channel of the first group. The channels of the other groups follow, below FirstTable.
 	FirstGroup = 16
-	// FirstTable is the channel of the first table; the others follow, below FirstStream.
+	// FirstTable is the channel of the first table. The channels of the other tables follow, below FirstStream.
 	FirstTable = 1024
 	// FirstStream and LastStream are the first and last channels of streams of agreements.
 	FirstStream = 2048

@@ -4,9 +4,9 @@ import "errors"
 
 // The errors that services share. Package cluster documents what they mean for each service.
 var (
-	// ErrRefused says that the request has no effect, ever.
+	// ErrRefused says that the request has no effect, now or later.
 	ErrRefused = errors.New("refused")
-	// ErrUnknown says that the request may have taken effect, or still may.
+	// ErrUnknown says that the request may have taken effect, or may still take effect.
 	ErrUnknown = errors.New("the outcome is unknown")
 	// ErrClosed is the error of a closed node.
 	ErrClosed = errors.New("the node is closed")
@@ -20,7 +20,8 @@ var (
 
 	// ErrExpelled is the error of a node that the others have expelled. It matches [ErrNotMember].
 	ErrExpelled error = special{"this node has been expelled: start it again to let it rejoin", ErrNotMember}
-	// ErrDraining is the error of a request to a node that refuses new ones. It matches [ErrRefused].
+	// ErrDraining is the error of a request to a node that drains, and so refuses new requests. It matches
+	// [ErrRefused].
 	ErrDraining error = special{"refused: the node is leaving: ask another one", ErrRefused}
 	// ErrNoRoom is the error of a request to a node whose disk is nearly full. It matches [ErrRefused].
 	ErrNoRoom error = special{"refused: the disk of this node is nearly full: free space, or ask another node", ErrRefused}

@@ -1,6 +1,6 @@
 // Package kernel is the part of a node that its services use. A kernel holds the identities of the node and its
 // peers, the host that runs a service's machine, and the durable state. It also says whether the node accepts
-// requests now. A service does not know the other services, so you can read and test it without them.
+// requests now. Services use the kernel and not each other, so you can read and test each service alone.
 package kernel
 
 import (
@@ -53,15 +53,16 @@ type Kernel struct {
 	Drift func() float64
 	// Ended is closed when the node is closed or has failed.
 	Ended <-chan struct{}
-	// Order opens a Byzantine order of all nodes on a channel. deliver is called within a step of the order.
+	// Order opens a Byzantine order of all nodes on a channel. The function deliver is called within a step of the
+	// order.
 	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
 }
 
-// Order delivers payloads at all nodes, in the same order at all correct ones, while at most M members are
+// Order delivers payloads at all nodes. The order is the same at all correct nodes, while at most M members are
 // faulty.
 type Order interface {
-	// Post submits a payload and returns; it blocks while too many are in flight. After an error the payload is
-	// never delivered.
+	// Post submits a payload and returns. It blocks while too many payloads are in flight. After an error the payload
+	// is never delivered.
 	Post(payload []byte) error
 	// Most returns the maximum length of a payload, in bytes.
 	Most() int
@@ -86,7 +87,7 @@ func (k *Kernel) Other(name, verb string) (parley.ID, error) {
 	return parley.ID(i), nil
 }
 
-// Names returns the names of members, in the order of their IDs; for an empty set the list is empty, not nil.
+// Names returns the names of members, in the order of their IDs. For an empty set the list is empty, not nil.
 func (k *Kernel) Names(ids parley.Set) []string {
 	return append([]string{}, lists.Each(ids.All(), func(id parley.ID) string { return k.Members[id] })...)
 }

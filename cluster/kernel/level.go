@@ -8,33 +8,34 @@ import (
 
 // Level is what a group promises, and under which faults.
 //
-// All levels but Byzantine tolerate crashes, but no Byzantine faults, and work in agreed views of a majority. A
-// member that crashes, or cannot be heard, is excluded, and its payloads in flight are delivered by all members
-// that stay or by none. A restarted node is a new member, identified by its incarnation: it delivers what is
-// broadcast from then on. If the group is durable, it also gets from the others the payloads of the time while
-// it was away, as far as they are retained; otherwise it does not deliver them.
+// All levels except Byzantine tolerate crashes, but no Byzantine faults. They work in agreed views, which contain a
+// majority of the nodes. A member that crashes, or whose messages do not arrive, is excluded. Then all members that
+// stay deliver a payload of this member that is in flight, or none of them delivers it. A restarted node is a new
+// member, identified by its incarnation. It delivers what is broadcast from then on. If the group is durable, the
+// others also send it the payloads that it missed, as far as they are retained. If the group is not durable, it does
+// not deliver the payloads that it missed.
 type Level uint8
 
 // The levels.
 const (
-	// Total is uniform total order: what any member has delivered, even one that crashes, all members that stay
-	// deliver in the same place.
+	// Total is uniform total order: if any member delivers a payload, even a member that then crashes, all members
+	// that stay deliver it at the same position.
 	Total Level = iota
-	// Reliable has no order: what one member that stays delivers, all that stay deliver.
+	// Reliable has no order: if a member that stays delivers a payload, all members that stay deliver it.
 	Reliable
-	// Uniform is Reliable, and includes deliveries of members that crash afterwards.
+	// Uniform promises what Reliable promises, even for a payload that only a crashed member has delivered.
 	Uniform
-	// FIFO is Reliable, and delivers each sender's payloads in the order of their broadcasts.
+	// FIFO promises what Reliable promises, and delivers each sender's payloads in the order of their broadcasts.
 	FIFO
-	// Causal is FIFO, and delivers each payload only after all that its sender had delivered before it broadcast
-	// the payload.
+	// Causal promises what FIFO promises, and delivers each payload only after all payloads that its sender had
+	// delivered before it broadcast this one.
 	Causal
-	// Atomic is uniform total order by the lecture's two phases. It needs more messages than Total for the same
-	// promise.
+	// Atomic is uniform total order by the two-phase protocol of the lecture. It needs more messages than Total for
+	// the same promise.
 	Atomic
-	// Byzantine is total order at all correct members, while at most M are faulty. A member that was closed,
-	// paused, or disconnected counts as faulty until it has rejoined: it delivers what comes then, at the same
-	// positions as all others, and not what it missed.
+	// Byzantine is total order at all correct members, while at most M are faulty. A member that was closed, paused,
+	// or disconnected counts as faulty until it has rejoined. Then it delivers new payloads at the same positions as
+	// all others, but not the payloads that it missed.
 	Byzantine
 )
 

@@ -61,8 +61,8 @@ func (s *Standing) Shut(from uint64) { s.shut.Store(from) }
 // ShutFrom returns from what the others have expelled this node; 0: nothing.
 func (s *Standing) ShutFrom() uint64 { return s.shut.Load() }
 
-// Takes returns an error if the node refuses new requests: of services that tolerate Byzantine faults if liars is
-// true, otherwise of those that tolerate only crashes.
+// Takes returns an error if the node refuses new requests. If liars is true, this is about requests to services that
+// tolerate Byzantine faults. Otherwise it is about requests to services that tolerate only crashes.
 func (s *Standing) Takes(liars bool) error {
 	if why := s.Broken(); why != nil {
 		return why

@@ -21,8 +21,8 @@ type SlotStatus struct {
 	Abstained uint64 `json:"abstained,omitempty"`
 	// Mute says that the node does not participate, because it has restarted or lost contact with the others.
 	Mute bool `json:"mute,omitempty"`
-	// Waits says of a mute node that it could participate, and does as soon as there is something to agree on:
-	// all nodes, or too many at once, have restarted.
+	// Waits says that a mute node could participate, and begins as soon as there is something to agree on. This
+	// happens when all nodes, or too many at once, have restarted.
 	Waits bool `json:"waits,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type StoreStatus struct {
 	Position uint64 `json:"position"`
 	// Free is how many bytes were free on the disk at most 1 s ago.
 	Free uint64 `json:"free"`
-	// Slowest is how long the slowest commit of this incarnation took, in nanoseconds.
+	// Slowest is the duration of the slowest commit of this incarnation, in nanoseconds.
 	Slowest time.Duration `json:"slowest"`
 	// Low is a warning if less than 256 MiB are free. Full says why requests are refused if less than 64 MiB are
 	// free: see ErrNoRoom. At most one of them is set.

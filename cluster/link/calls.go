@@ -15,13 +15,13 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Calls is the form of the link with remote procedure calls. The frames that are queued for a peer during a call
-// are sent in the next one, so that calls carry more frames when there are more. It uses HTTP/2 and mutual TLS
+// Calls is the form of the link with remote procedure calls. The frames that are queued for a peer during a call are
+// sent in the next call. So calls carry more frames when more frames are queued. Calls uses HTTP/2 and mutual TLS
 // with the same certificates.
 //
-// A peer is up when both nodes have received a hello of the other's current session. Frames sent then arrive once
-// and in order, or the peer goes down: a failed call ends the session, and its frames and the queued ones are
-// lost and counted. A call without frames serves as a ping.
+// A peer is up when each of the two nodes has received a hello of the other's current session. Frames that are sent
+// from then on arrive once and in order, or the peer goes down. A failed call ends the session. Its frames and the
+// queued frames are then lost and counted. A call without frames serves as a ping.
 type Calls struct {
 	*Mesh  // for its configuration, counters, and notes; it is not started
 	peers  []*callee

@@ -21,22 +21,21 @@ type DatagramConfig struct {
 	Peers   []string // addresses (IP:port) by ID
 	Network Network  // nil: the system's
 	Handler Handler
-	// Meddle, if set, gets every packet instead of the network, to lose, duplicate, delay, or replace it: for
-	// tests.
+	// Meddle, if set, gets every packet instead of the network. It is for tests, and may lose, duplicate, delay, or
+	// replace the packet.
 	Meddle func(to parley.ID, packet []byte, send func([]byte))
 }
 
 // Datagrams is the form of the link without connections: each frame is a UDP packet, sent by Send. A packet
 // contains the sender's ID (2 bytes), the channel, and the frame.
 //
-// Packets may be lost, duplicated, or reordered: the machines above must tolerate that. Up is called once for
-// every peer at the start, with incarnation 0, and Down at the end; a detector must find out whether a peer is
-// running.
+// Packets may be lost, duplicated, or reordered, and machines must tolerate this. Up is called once for every peer at
+// the start, with incarnation 0, and Down at the end. A detector must find out whether a peer is running.
 //
-// Nothing is encrypted or authenticated. A packet counts as a peer's if it comes from its address and contains
-// its ID; anybody who can put packets on the network can forge both, or replay an old packet. Names,
-// configurations, and versions are not compared. Therefore use it only on loopback, or on a network to which
-// nobody else has access.
+// Nothing is encrypted or authenticated. A packet counts as a packet of a peer if it comes from the peer's address
+// and contains the peer's ID. Anybody who can put packets on the network can forge both, or replay an old packet.
+// Names, configurations, and versions are not compared. Therefore use Datagrams only on loopback, or on a network to
+// which nobody else has access.
 type Datagrams struct {
 	c       DatagramConfig
 	peers   []datagramPeer
@@ -112,8 +111,8 @@ func (d *Datagrams) Close() error {
 	return err
 }
 
-// Send sends a packet, whatever its class. It does not wait for the peer, whose system drops unread packets, but
-// only for our own network.
+// Send sends a packet, whatever its class. It may wait for this computer's network, but not for the peer: the peer's
+// system drops unread packets.
 func (d *Datagrams) Send(to parley.ID, _ Class, channel uint32, head, body []byte) bool {
 	p := &d.peers[to]
 	p.mu.Lock()

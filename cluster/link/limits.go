@@ -65,9 +65,9 @@ func (l *Limits) tick() time.Duration {
 	return max(time.Millisecond, min(l.Ping, l.Silence, l.FrameTime)/4)
 }
 
-// AddressRates limits how often each address may do something. Addresses share the buckets of a table of fixed
-// size, so that many addresses take no more memory than few; an attacker cannot know which ones share a bucket.
-// It is safe for concurrent use.
+// AddressRates limits how often each address may do something. Addresses share the buckets of a table of fixed size,
+// so many addresses take no more memory than few addresses. An attacker cannot know which addresses share a bucket.
+// AddressRates is safe for concurrent use.
 type AddressRates struct {
 	mu          sync.Mutex
 	rate, burst int // events a second, and their burst
@@ -81,8 +81,8 @@ type Allowance struct {
 	at    time.Duration
 }
 
-// Spend reports whether one more event is within rate events a second and a burst of once. If so, it counts the
-// event.
+// Spend reports whether one more event is allowed, given a rate in events per second and a burst of the number once.
+// If it is allowed, Spend counts the event.
 func (a *Allowance) Spend(now time.Duration, rate, once int) bool {
 	a.spent, a.at = a.Spent(now, rate), now
 	if a.spent+1 > float64(once) {
@@ -92,7 +92,7 @@ func (a *Allowance) Spend(now time.Duration, rate, once int) bool {
 	return true
 }
 
-// Spent returns how much is still spent.
+// Spent returns how many events still count against the burst.
 func (a *Allowance) Spent(now time.Duration, rate int) float64 {
 	return max(0, a.spent-float64(rate)*(now-a.at).Seconds())
 }
@@ -112,7 +112,8 @@ func Customer(a netip.Addr) netip.Addr {
 	return a
 }
 
-// Take reports whether an address may act now, by any monotonic clock. If so, it counts the event.
+// Take reports whether an address may act now. The time now may be of any monotonic clock. If the address may act,
+// Take counts the event.
 func (r *AddressRates) Take(a netip.Addr, now time.Duration) bool {
 	b := &r.buckets[maphash.Comparable(r.seed, Customer(a))%uint64(len(r.buckets))]
 	r.mu.Lock()

@@ -1,10 +1,10 @@
-// Package link carries frames between the nodes of a cluster. A frame is a message as bytes. This package knows the
+// Package link carries frames between the nodes of a cluster. A frame is an encoded message. This package knows the
 // IDs of nodes, but no machines.
 //
 // There are three forms of links. A [Mesh] keeps one TLS 1.3 connection to every peer: frames arrive once and in
-// order, or the connection goes down and the host is notified. [Datagrams] sends each frame as a UDP packet, for
-// loopback or a trusted network. [Calls] makes remote procedure calls; each call carries all queued frames. Calls
-// have the same promises as a mesh, and are for networks that let only HTTP/2 through.
+// order, or the connection breaks and the host is notified. [Datagrams] sends each frame as a UDP packet, for
+// loopback or a trusted network. [Calls] makes remote procedure calls. Each call carries all queued frames. Calls
+// keep the same promises as a mesh, and are for networks that let only HTTP/2 through.
 //
 // # The path of a frame
 //
@@ -12,11 +12,11 @@
 // other goroutines call Flush meanwhile, this goroutine also writes their frames. So under load many frames share
 // TLS records and system calls, and without load a frame does not wait.
 //
-// A goroutine that calls Send or Flush never waits for a peer to read. The connection beneath crypto/tls gives the
-// socket as many bytes as the socket accepts at once, and stores the remaining bytes (at most about one block). One
-// separate goroutine of the connection then writes the stored bytes. Until it has finished, all other goroutines
-// only queue frames. Otherwise two nodes could block each other: the reader of each node could wait until the other
-// node reads, and then neither would read.
+// A goroutine that calls Send or Flush never waits for a peer to read. Below crypto/tls is a connection of this
+// package. It writes as many bytes as the socket accepts at once, and stores the remaining bytes (at most about one
+// block). One separate goroutine of the connection then writes the stored bytes. Until this goroutine has finished,
+// all other goroutines only queue frames. If they waited instead, two nodes could block each other: in each node, the
+// goroutine that reads would wait until the other node reads.
 //
 // The goroutine that reads a connection calls Handler.Frame for each frame. It calls Handler.Burst before it reads
 // from the socket again. So the answers to all frames of one read are sent together.
@@ -25,19 +25,20 @@
 //
 // A peer is unauthenticated until its certificate and its hello (the first message on a connection) have been
 // checked. After that it is authenticated, but not trusted, because it may be faulty. All memory that a peer can
-// occupy is bounded. Connections without a hello are limited by number and by rate for each address. Limits.Frame
-// limits the length of a frame, and memory is allocated only as its bytes arrive. Frames that wait until a peer
-// reads them are limited separately for urgent and other frames ([Class]). Every refusal has a [Reason], is
-// counted, and is logged at most once a minute for each peer.
+// occupy is bounded. The number and the rate of connections without a hello are limited for each address.
+// Limits.Frame limits the length of a frame, and the node allocates memory for a frame only as its bytes arrive.
+// Frames that wait until a peer reads them have two limits: one for urgent frames, and one for all other frames
+// ([Class]). Every refusal has a [Reason]. The node counts refusals, and logs them at most once a minute for each
+// peer.
 //
 // # Decisions
 //
-// There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key
-// links of the configuration file, chooses the form. Datagrams are not authenticated, and may be lost, so they are
-// only for machines that tolerate loss. Motive: the lecture (docs/explanation/sources.md) lists the three forms.
-// Running a machine on each form shows which promises of its links the machine needs. Cost: a call takes many times
-// as long as a round trip on a TLS connection. In the same time, calls carry only a fraction of the frames. To
-// compare the three forms, run: go test ./cluster/link -run '^$' -bench Form.
+// There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key links
+// of the configuration file, chooses the form. Datagrams are not authenticated, and may be lost, so they are only for
+// machines that tolerate loss. Motive: the lecture (docs/explanation/sources.md) lists the three forms. If you run a
+// machine on each form, you see which promises of links the machine needs. Cost: a call takes many times as long as a
+// round trip on a TLS connection, so calls carry only a fraction of the frames in the same time. To compare the three
+// forms, run: go test ./cluster/link -run '^$' -bench Form.
 package link
 
 import (
@@ -46,7 +47,8 @@ import (
 	"parley"
 )
 
-// Class separates urgent frames from others. Frames of a class keep their order; there is none between classes.
+// Class separates urgent frames from other frames. Frames of the same class keep their order. There is no order
+// between classes.
 type Class uint8
 
 // The classes.
@@ -73,8 +75,8 @@ type Handler interface {
 type Transport interface {
 	// Start starts the transport. It may call the Handler before it returns.
 	Start() error
-	// Send queues a frame of head and body, either of which may be empty; both are copied. It returns false if
-	// the peer is not connected or the frame does not fit; the frame is then lost and counted. It never blocks,
+	// Send queues a frame that consists of head and body. Both are copied, and each may be empty. Send returns false
+	// if the peer is not connected or the frame does not fit. Then the frame is lost and counted. Send never blocks,
 	// and does not write: see Flush.
 	Send(to parley.ID, class Class, channel uint32, head, body []byte) bool
 	// Flush starts writing a peer's queue, without waiting for the peer.

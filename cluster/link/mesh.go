@@ -21,8 +21,8 @@ import (
 
 // Identity authenticates nodes: see [Members].
 type Identity interface {
-	// Dial returns a new configuration to dial a peer, which accepts only that peer. It requires TLS 1.3 without
-	// resumption; the mesh completes it.
+	// Dial returns a new TLS configuration to connect to a peer. It accepts only this peer, and requires TLS 1.3
+	// without resumption. The mesh completes the configuration.
 	Dial(id parley.ID) *tls.Config
 	// Accept returns a new configuration to accept connections of any peer.
 	Accept() *tls.Config
@@ -30,8 +30,8 @@ type Identity interface {
 	Who(state tls.ConnectionState) (parley.ID, error)
 	// Watch calls end when the peer of a connection is no longer trusted, until stop.
 	Watch(state tls.ConnectionState, end func(why error)) (stop func())
-	// Explain makes an error of a handshake readable. If the error has a method Subject() string, which returns
-	// the peer's name, each subject is logged separately.
+	// Explain makes an error of a handshake readable. The returned error may have a method Subject() string, which
+	// returns the peer's name. Then errors of each subject are logged separately.
 	Explain(err error) error
 }
 
@@ -74,7 +74,7 @@ func (m Members) Explain(err error) error { return cert.Explain(err) }
 // Config configures a mesh.
 type Config struct {
 	Self     parley.ID
-	Peers    []string     // addresses (host:port) by ID; that of Self is the address to listen on
+	Peers    []string     // addresses (host:port) by ID; the address of Self is the address to listen on
 	Names    []string     // of peers by ID, for the log; or nil
 	Listener net.Listener // used instead of listening, or nil
 	Network  Network      // nil: the system's
@@ -83,9 +83,9 @@ type Config struct {
 	Limits   Limits
 	Handler  Handler
 	Log      *slog.Logger // or nil
-	// Judge, if set, decides by a peer's hello and its certificate (leaf) whether to admit it: nil admits it. It
-	// is called for one connection of a peer at a time. Without it the mesh refuses incarnations before the last
-	// admitted one.
+	// Judge, if set, decides by a peer's hello and certificate (leaf) whether to admit the peer. To admit it, Judge
+	// returns nil. Judge is called for one connection of a peer at a time. Without Judge, the mesh refuses
+	// incarnations before the last admitted one.
 	Judge func(id parley.ID, h Hello, leaf *x509.Certificate) *Down
 	// Position, if set, returns the current disk position for hellos.
 	Position func() uint64

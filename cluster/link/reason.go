@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Reason is why a connection or a frame was refused or lost. Reasons are sent in bye frames, so the numbers are
-// fixed: new ones are appended.
+// Reason is why a connection or a frame was refused or lost. Reasons are sent in bye frames, so their numbers are
+// fixed. New reasons are appended.
 type Reason uint8
 
 // The reasons.

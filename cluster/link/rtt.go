@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RTT summarizes the latest round-trip times of pings. Those received while this process was paused are not
-// included: they say nothing about the link.
+// RTT summarizes the latest round-trip times of pings. Pings whose answers arrived while this process was paused do
+// not count, because they say nothing about the link.
 type RTT struct {
 	Min, P50, P999 time.Duration
 	Samples        int // at most 1024

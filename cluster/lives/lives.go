@@ -1,26 +1,27 @@
-// Package lives numbers the incarnations (starts) of a node, and remembers the incarnations of its peers. With
-// these numbers, peers detect that a node has lost its folder or uses an old copy of it.
+// Package lives numbers the incarnations (starts) of a node, and remembers the incarnations of its peers. With these
+// numbers, peers detect that a node has lost its data folder, or uses an old copy of the folder.
 //
 // # Decisions
 //
 // A node's store holds the number of its own incarnation, and the latest incarnation that it has seen of each peer.
-// Motive: the store is the only durable format, so only one format can be damaged and must be checked. Cost: a node
+// Motive: the store is the only durable format, so a node must check only this format for damage. Cost: a node
 // refuses folders of earlier versions of Parley, and such a cluster must start from scratch.
 //
 // A node reports the position of its log to its peers: how many records are on its disk. A hello (the first message
 // on a connection, version 2 of the wire format) contains the number of the folder, the position at which this
-// incarnation began, and the current position. A node also sends its current position every second. A peer stores
-// the latest incarnation and the highest position, together with the certificate of the connection that reported
-// them. It refuses a folder with a lower position forever. Motive: an old copy of a folder looks like the original,
-// but lacks promises that the node made later. An attacker who held a key for a while must not exclude its owner
-// forever. So when a certificate is revoked, peers drop the reports that were made with it. Cost: one record a
-// minute for each member. If the only certificate of a node was revoked, peers trust the node's next report without
-// a check. If all receivers of a position crash within a second, the position is lost.
+// incarnation began, and the current position. A node also sends its current position every second. A peer stores the
+// latest incarnation and the highest position, together with the certificate of the connection that reported them.
+// From then on, the peer refuses a folder with a lower position. Motive: an old copy of a folder looks like the
+// original, but lacks promises that the node made later. An attacker who held a node's key for a while must not
+// exclude the node forever. So when a certificate is revoked, peers drop the reports that arrived on connections with
+// this certificate. Cost: one record a minute for each member. If the only certificate of a node was revoked, peers
+// trust the node's next report without a check. If all receivers of a position crash within a second, the position is
+// lost.
 //
 // A node writes the latest incarnation of a peer to its disk before it admits the peer. Motive: suppose that the
-// number was only in memory. Then a node that lost its folder and a node that restarted could together form a first
-// view, and this view would lack acknowledged records. Cost: one sync for each incarnation of each peer. A node
-// that starts for the first time knows no incarnations.
+// number was only in memory. Then a node that lost its folder and a restarted node could together form a first view,
+// and this view would lack acknowledged records. Cost: one sync for each incarnation of each peer. A node that starts
+// for the first time knows no incarnations, so it cannot detect old ones.
 package lives
 
 import (
@@ -38,9 +39,9 @@ import (
 // Rejoined exceeds the number of every incarnation that did not begin with Rejoin.
 const Rejoined = 1 << 42
 
-// Book holds the incarnation of this node and what it knows of its peers' incarnations. It is in the node's
-// store: otherwise a member that lost its folder would look new to nodes that restarted since, and together they
-// would begin without acknowledged records.
+// Book holds the incarnation of this node, and what the node knows about its peers' incarnations. The book is in the
+// node's store. Otherwise a member that lost its folder would look new to nodes that have restarted since then, and
+// together they would begin without acknowledged records.
 type Book struct {
 	store   *store.Store // nil in memory
 	book    *store.Book
@@ -71,10 +72,10 @@ const sightings = 4
 // bookName is the name of the book in the store.
 const bookName = "node"
 
-// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because
-// others refuse earlier ones. The later a first incarnation begins, the smaller is its number. So a node that
-// lost its folder unnoticed is refused, because it does not know its earlier promises. With rejoin, the number
-// exceeds all earlier ones, and the node joins as a new member.
+// Open numbers this incarnation of the node in its store. The number is on disk before it is sent, because others
+// refuse smaller numbers. The later a first incarnation begins, the smaller is its number. So if a node lost its
+// folder and nobody noticed, the others refuse the node, because it does not know its earlier promises. With rejoin,
+// the number exceeds all earlier numbers, and the node joins as a new member.
 func Open(s *store.Store, rejoin bool, revoked func(string) bool) (l *Book, again bool, err error) {
 	l = &Book{store: s, held: make(chan struct{}, 1), seen: make(map[string][]sighting), revoked: revoked}
 	var state []byte
@@ -109,8 +110,8 @@ func InMemory(revoked func(string) bool) *Book {
 // leeway is how far the clocks of two nodes may differ.
 const leeway = 24 * time.Hour
 
-// Latest returns the highest number that an incarnation of a member can have, because none begins later than now.
-// A node that claimed more would block all later incarnations.
+// Latest returns the highest number that an incarnation of a member can have now. A node that claimed a higher number
+// would block all its later incarnations.
 func Latest(durable bool) uint64 {
 	now := time.Now().Add(leeway)
 	if durable {
@@ -175,8 +176,8 @@ func (l *Book) Keep() error {
 }
 
 // Judge returns why an incarnation of a member is refused, or nil. New knowledge is on disk before it returns. A
-// folder that has been refused once is refused for good: otherwise its owner could wait until it has written as
-// many records as are missing.
+// folder that has been refused once is refused forever. Otherwise its node could write records until its position is
+// large enough again.
 func (l *Book) Judge(name string, h link.Hello, serial string, latest uint64) *link.Down {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()
@@ -234,8 +235,8 @@ func (l *Book) compare(name string, h link.Hello, serial string) (why link.Reaso
 	return 0, true
 }
 
-// Told records the current position of a member's disk. It ignores reports of earlier incarnations, which are
-// about their own folders.
+// Told records the current position of a member's disk. It ignores reports of earlier incarnations, which may have
+// had another folder.
 func (l *Book) Told(name string, life, position uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,7 +249,7 @@ func (l *Book) Told(name string, life, position uint64) {
 	}
 }
 
-// Forget deletes what is known of a member.
+// Forget deletes what is known about a member.
 func (l *Book) Forget(name string) error {
 	l.held <- struct{}{}
 	defer func() { <-l.held }()

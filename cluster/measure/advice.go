@@ -9,11 +9,12 @@ import (
 	"parley/cluster/clocks"
 )
 
-// Advice is a recommended length of a round and configuration of the clocks, with the reasons.
+// Advice recommends a length of a round and a configuration of the clocks, and gives the reasons.
 type Advice struct {
 	Round time.Duration // the shortest recommended round
 	M     int           // the configured m, otherwise the largest that n nodes tolerate
-	// Error is the recommended limit for the error of reading a clock. Delta is how far apart clocks then may be.
+	// Error is the recommended limit for the error of reading a clock. Delta is the maximum difference between clocks
+	// with this limit.
 	Error, Delta time.Duration
 	Reasons      []string
 	// Short says that the configured rounds are shorter than the measurement requires, even without the
@@ -25,7 +26,7 @@ type Advice struct {
 // room for three messages and five times the slack.
 const delayPart = 10
 
-// Advise derives an advice from a measurement. It allows twice the measured message delay and 1.5 times the
+// Advise derives an advice from a measurement. It allows for twice the measured message delay and 1.5 times the
 // measured wake latency.
 func Advise(m Measurement) (Advice, error) {
 	a := Advice{M: max(0, (m.Nodes-1)/3)}

@@ -1,5 +1,5 @@
-// Package members tracks who takes part in a cluster: the views (current members) of a node's machines, and the
-// members that were expelled.
+// Package members tracks which nodes take part in a cluster: the views (current members) of a node's machines, and
+// the members that were expelled.
 package members
 
 import (
@@ -47,8 +47,8 @@ type view struct {
 	suspected parley.Set
 }
 
-// Open opens the machine that votes on expulsions, before links can come up. out is called when this node is
-// expelled, not within a step.
+// Open opens the machine that votes on expulsions, before links can come up. The function out is called when this
+// node is expelled, but not within a step.
 func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	s = &Service{
 		k: k, out: out, closed: make([]peerFilter, len(k.Members)),
@@ -64,8 +64,8 @@ func Open(k *kernel.Kernel, out func(all bool)) (s *Service, err error) {
 	return s, nil
 }
 
-// Refuses reports whether a frame of a node is dropped. liars says that the frame is for a service that tolerates
-// Byzantine faults.
+// Refuses reports whether this node drops a frame of another node. The argument liars says that the frame is for a
+// service that tolerates Byzantine faults.
 func (s *Service) Refuses(from parley.ID, liars bool) bool {
 	c := &s.closed[from]
 	what := c.what.Load()
@@ -82,7 +82,7 @@ func (s *Service) Expelled(id parley.ID) (from, dropped uint64) {
 	return s.closed[id].what.Load(), s.closed[id].dropped.Load()
 }
 
-// Shut makes this node drop frames of another one: expel.Views or expel.All; 0: none.
+// Shut makes this node drop frames of another node: expel.Views or expel.All; 0: none.
 func (s *Service) Shut(id parley.ID, from uint64) { s.closed[id].what.Store(from) }
 
 // Deliver does nothing, because the machine delivers nothing.
@@ -278,7 +278,7 @@ func (s *Service) MayLeave() error {
 	return nil
 }
 
-// Expel votes to expel a member, and returns when it is out of all views in which this node is.
+// Expel votes to expel a member. It returns when no view of this node contains the member.
 func (s *Service) Expel(ctx context.Context, id parley.ID) error {
 	s.k.Log.Info("expelling a member", "member", s.k.Name(id))
 	if err := s.votes.Request(parley.Msg{Kind: parley.Propose, Body: fmt.Append(nil, id+1)}); err != nil {

@@ -25,14 +25,14 @@ type Links uint8
 const (
 	// Streams are connections with mutual TLS: messages arrive once and in order, or the connection goes down.
 	Streams Links = iota
-	// Datagrams are packets over UDP, with one message in each. They may be lost, duplicated, or reordered, and
-	// nothing is encrypted or authenticated: use them on loopback, or on a network to which nobody else has
-	// access. Agreements tolerate that: a lost message counts as not sent, and a node that loses messages counts
-	// as faulty. Values must fit into a packet of 1200 bytes. Groups, tables, and transactions, which need
-	// ordered links, are refused.
+	// Datagrams are packets over UDP, with one message in each. Packets may be lost, duplicated, or reordered.
+	// Agreements tolerate this: a lost message counts as not sent, and a node that loses messages counts as faulty.
+	// Nothing is encrypted or authenticated, so use Datagrams only on loopback, or on a network to which nobody else
+	// has access. Values must fit into a packet of 1200 bytes. Groups, tables, and transactions, which need ordered
+	// links, are refused.
 	Datagrams
-	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS and the same promises as streams:
-	// for a network that lets nothing else through. A message takes many times as long.
+	// Calls are remote procedure calls over HTTP/2, with the same mutual TLS and the same promises as Streams. They
+	// are for a network that lets nothing else through. A message takes many times as long as with Streams.
 	Calls
 )
 
@@ -193,15 +193,16 @@ func (m *Mesh) Up() parley.Set {
 	return m.up
 }
 
-// LetIn records that a node has admitted this one.
+// LetIn records that another node has admitted this node.
 func (m *Mesh) LetIn(id parley.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.admitted.Add(id)
 }
 
-// Others returns the nodes that have admitted this one, and those that refuse it because they know a later
-// incarnation or more of its records. A connection with one of the latter may be up for a moment.
+// Others returns the nodes that have admitted this node. It also returns the nodes that refuse this node because they
+// know a later incarnation or more of its records. A connection with a node that refuses this node may be up for a
+// moment.
 func (m *Mesh) Others() (up, refusing parley.Set) {
 	peers := m.Stats().Peers
 	m.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"parley"
 )
 
-// Signer signs with the node's key, and verifies with the pinned keys of the members. Signed text includes the
-// cluster and the machine, so that a signature is valid in no other.
+// Signer signs with the node's key, and verifies with the keys of the members in the configuration. Signed text
+// includes the cluster and the machine, so a signature is not valid in another cluster or machine.
 type Signer struct {
 	Cluster string
 	Key     ed25519.PrivateKey

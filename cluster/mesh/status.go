@@ -7,7 +7,7 @@ import (
 	"parley/cluster/link"
 )
 
-// MemberStatus is what is known of one member of the cluster.
+// MemberStatus is what this node knows about one member of the cluster.
 type MemberStatus struct {
 	Name      string `json:"name"`
 	Address   string `json:"address"`
@@ -38,9 +38,9 @@ type RTTStatus struct {
 	Samples int           `json:"samples"`
 }
 
-// Status returns what is known of all members, and counts the connections that come from no known member, by
-// reason. in are the machines whose views contain each member. expelled returns from what a member is expelled,
-// and how many of its frames were dropped for that.
+// Status returns what this node knows about all members. It also counts, by reason, the connections that do not come
+// from a known member. The argument in holds the machines whose views contain each member. The function expelled
+// returns from which services a member is expelled, and how many of its frames were dropped because of that.
 func (m *Mesh) Status(in [][]string, expelled func(parley.ID) (from, dropped uint64),
 ) ([]MemberStatus, map[string]uint64) {
 	stats := m.Stats()

@@ -34,8 +34,8 @@ type File struct {
 	Path    string // of the file
 	Cluster string
 	Name    string // of this node
-	// Listen is the address for other nodes, API the address for clients, and Metrics the address for
-	// monitoring. API and Metrics may be empty.
+	// Listen is the address for other nodes. API is the address for clients. Metrics is the address for monitoring.
+	// API and Metrics may be empty.
 	Listen, API, Metrics string
 	// Certificates, Data, and Traces are folders, relative to the folder of the file or absolute. Data and Traces
 	// may be empty.
@@ -80,7 +80,7 @@ const (
 	mostKeptBytes = 1 << 36
 )
 
-// Parse parses the text of a file. path is for errors, and for relative folders.
+// Parse parses the text of a file. The argument path is for errors, and for relative folders.
 func Parse(path string, b []byte) (*File, error) {
 	f := &File{Path: path, line: make(map[string]value)}
 	root, err := document(path, b)

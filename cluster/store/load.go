@@ -58,9 +58,9 @@ type loaded struct {
 	tail     *Tail
 }
 
-// Tail describes the end of the newest log if it was not closed. What was written and not synced when the
-// node ended is lost, as it should be; but damage in the last sync, or after it, looks the same. A peer
-// that has seen more of this node than Position reveals it.
+// Tail describes the end of the newest log if it was not closed. Data that was written and not synced when the node
+// ended is lost, as expected. But damage in the last sync, or after it, looks the same. Only a peer that has seen a
+// larger position of this node reveals such damage.
 type Tail struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`

@@ -39,8 +39,8 @@ func (s *Store) Room(needed uint64) error {
 	return nil
 }
 
-// Least returns how many bytes must be free for a node to accept new requests: RoomRefuse, into which two
-// logs fit, so that requests in flight complete, and more if a state is longer than a log.
+// Least returns how many bytes must be free for a node to accept new requests. This is RoomRefuse, or more if a state
+// is longer than a log. Two logs fit into RoomRefuse, so requests in flight can complete.
 func (s *Store) Least() uint64 {
 	return RoomRefuse + 2*uint64(max(0, s.longestState.Load()+fileHeader+batchHeader+maxName-s.o.LogSize))
 }

@@ -61,13 +61,13 @@ type pending struct {
 
 // Options configure a store. A zero field means its default.
 type Options struct {
-	// Durable is called after each commit, from one goroutine: all records with numbers up to upto are on
-	// the disk.
+	// Durable is called after each commit, from one goroutine. Then all records with numbers up to upto are on the
+	// disk.
 	Durable func(upto uint64)
 	// Failed is called once if the disk fails. No record becomes durable after that. It must not block.
 	Failed func(error)
 	Log    *slog.Logger
-	// Disk is the disk; nil means that of the operating system.
+	// Disk is the disk. nil means the disk of the operating system.
 	Disk disk.Disk
 	// Limit is how long one disk call may take before the disk counts as failed; 0 means 5 s.
 	Limit time.Duration
@@ -200,7 +200,8 @@ type Book struct {
 	b *book
 }
 
-// LockName is the file that the process using a store holds locked. It contains nothing of the store.
+// LockName is the name of a file that is locked by the process that uses the store. The file contains no data of the
+// store.
 const LockName = "lock"
 
 // maxName is the maximum length of a book's name in bytes.
@@ -213,8 +214,8 @@ const (
 	maxBatch  = 3 << 30
 )
 
-// Open returns the book of a machine, by a name that no other machine has, with its state and its records,
-// oldest first. The state is nil if none has replaced records.
+// Open returns the book of a machine, with its state and its records, the oldest first. No other machine may have the
+// same name. The state is nil if no state has replaced records.
 func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Record, err error) {
 	if name == "" || len(name) > maxName {
 		return nil, nil, nil, fmt.Errorf("store: a book's name has 1 to %d bytes, not %d", maxName, len(name))
@@ -272,7 +273,7 @@ func (b *Book) submit(kind byte, path parley.Path, body []byte) uint64 {
 	return s.upto
 }
 
-// Wait returns nil when a record is durable, or the error because of which it never will be.
+// Wait returns nil when a record is durable. If the record will never be durable, Wait returns the error.
 func (s *Store) Wait(number uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

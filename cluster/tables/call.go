@@ -30,14 +30,15 @@ type call struct {
 	err     error
 }
 
-// Open opens a session and returns its number. A command numbered in a session is applied at most once, however
+// Open opens a session and returns its number. A command with a session and a number is applied at most once, however
 // often it is sent.
 func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t.OpenFor(ctx, "") }
 
-// OpenFor is Open on behalf of a client of this application. When more sessions are open than the table remembers,
-// the client with the most sessions loses its session with the oldest last command. The same happens to the client
-// with the most bytes of answers when the answers take too much memory. All sessions without a name count as the
-// sessions of one client. A name of more than [rsm.MaxOwner] bytes is replaced by its hash.
+// OpenFor does the same as Open, for a client of this application. If too many sessions are open, the table forgets a
+// session of the client with the most sessions. If the remembered answers take too much memory, the table forgets a
+// session of the client whose answers take the most bytes. In both cases, it forgets the session of this client whose
+// last command is the oldest. All sessions without a name count as the sessions of one client. A name of more than
+// [rsm.MaxOwner] bytes is replaced by its hash.
 func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err
@@ -53,10 +54,10 @@ func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err
 	return rsm.Client(r.Position), nil
 }
 
-// Do applies a command, and returns its answer and its position in the order. The commands of a session are
-// numbered from 1. A command that is sent again, at any node, gets its earlier answer, until a later command
-// of its session is applied. Send the next command only when the last one is answered or given up, because a
-// command that was overtaken is never applied.
+// Do applies a command, and returns its answer and its position in the order. The commands of a session are numbered
+// from 1. If you send a command again, at any node, you get its earlier answer, until a later command of its session
+// is applied. Send the next command only when the last command is answered, or when you have given it up. After a
+// later command was applied, an earlier command is never applied.
 func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) (
 	answer []byte, position uint64, err error,
 ) {
@@ -79,10 +80,10 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
 }
 
-// Query applies a command that should change nothing, and needs no session. Query does not check the command:
-// a command that changes the state changes it on all nodes. Because there is no session, a retry after
-// ErrUnknown may apply the command twice. A node whose disk is nearly full does not refuse it. Use Do for
-// commands that change the state.
+// Query applies a command that should change nothing, and needs no session. Query does not check the command: a
+// command that changes the state changes it on all nodes. Because there is no session, a retry after ErrUnknown may
+// apply the command twice. Even a node whose disk is nearly full accepts a Query. Use Do for commands that change the
+// state.
 func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, position uint64, err error) {
 	r, err := t.ask(ctx, callName{0, 1}, command)
 	return r.Answer, r.Position, err

@@ -12,8 +12,8 @@ import (
 	"parley/replica/keyvalue"
 )
 
-// Session is a client of a table. It numbers its commands, and retries commands that got no answer. Its
-// commands run one after another; concurrent calls wait for each other.
+// Session is a client of a table. It numbers its commands, and retries commands that got no answer. The commands of a
+// session run one after another, so concurrent calls wait for each other.
 type Session struct {
 	t    *Table
 	lock chan struct{} // its holder owns the fields below
@@ -24,14 +24,14 @@ type Session struct {
 	last    []byte // the last command, if unknown
 }
 
-// Session returns a new session with the table. It is opened by its first command.
+// Session returns a new session with the table. The first command opens the session.
 func (t *Table) Session() *Session { return &Session{t: t, lock: make(chan struct{}, 1)} }
 
 // errOvertaken: a later command of the session was carried out.
 var errOvertaken = errors.New("the session already has a later command")
 
-// Do applies a command. If the error is nil, the command was applied exactly once. Do retries until ctx ends,
-// also while this node is not a member.
+// Do applies a command. If the error is nil, the command was applied exactly once. Do retries until ctx ends, even
+// while this node is not a member.
 //
 // After an error that matches kernel.ErrUnknown, Again retries the same command. The next Do gives this
 // command up: its outcome stays unknown. When the next command has been applied, the earlier command can no
@@ -65,10 +65,9 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 	return answer, position, err
 }
 
-// Again retries the last command, under its number, if its outcome is unknown. The command is applied at most
-// once, however often it is retried. If no outcome is unknown, Again has no effect and the error matches
-// kernel.ErrRefused. With every other error, which matches ErrUnknown, the outcome is still unknown; with
-// ErrExpired it stays so.
+// Again retries the last command, under its number, if its outcome is unknown. The command is applied at most once,
+// however often it is retried. If no outcome is unknown, Again has no effect and the error matches kernel.ErrRefused.
+// Every other error matches ErrUnknown, and the outcome is still unknown. With ErrExpired it remains unknown forever.
 func (s *Session) Again(ctx context.Context) (answer []byte, position uint64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
@@ -166,7 +165,7 @@ func (t *Table) KeyValue() KeyValue {
 // errNoKeys is the error of a table with another machine.
 var errNoKeys = errors.New("the table is not one of keys and values")
 
-// Get returns the value of a key and its version; keyvalue.ErrMissing if it has no value.
+// Get returns the value of a key and its version. It returns keyvalue.ErrMissing if the key has no value.
 func (k KeyValue) Get(ctx context.Context, key []byte) (value []byte, version uint64, err error) {
 	if k.other {
 		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrRefused, errNoKeys)
@@ -192,8 +191,8 @@ func (k KeyValue) Delete(ctx context.Context, key []byte) (version uint64, err e
 	return a.Version, err
 }
 
-// Swap sets the value of a key if it has the given version, or with version 0 if it has no value; otherwise it
-// returns keyvalue.ErrChanged with the current version and value.
+// Swap sets the value of a key if the key has the given version. Version 0 means that the key must have no value.
+// Otherwise Swap returns keyvalue.ErrChanged with the current version and value.
 func (k KeyValue) Swap(ctx context.Context, key []byte, version uint64, value []byte) (
 	now uint64, has []byte, err error,
 ) {

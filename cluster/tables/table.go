@@ -29,18 +29,18 @@ import (
 // Config configures one replicated state machine. It must be identical on all nodes.
 type Config struct {
 	Name string
-	// New returns a machine in its initial state; by default a table of keys and values, see package keyvalue.
+	// New returns a machine in its initial state. By default it is a table of keys and values (see package keyvalue).
 	New func() rsm.Application
 	// State names the machine, so that nodes with another machine are refused. It may be empty.
 	State string
 	// Level must be Total.
 	Level kernel.Level
-	// Sessions is how many sessions are remembered; by default 4096. If more are open, the client with the most
-	// sessions loses its session with the oldest last command; a later command of this session fails with
-	// ErrExpired.
+	// Sessions is how many sessions the table remembers, by default 4096. If more are open, the table takes the
+	// client with the most sessions, and forgets its session with the oldest last command. A later command of this
+	// session fails with ErrExpired.
 	Sessions int
-	// Waiting is how many commands may wait for their answers at this node; by default 4096. Further commands
-	// block until one of these is answered.
+	// Waiting is how many commands may wait for their answers at this node, by default 4096. Further commands block
+	// until one of these is answered.
 	Waiting int
 }
 
@@ -90,21 +90,21 @@ func (c Config) check() error {
 	return nil
 }
 
-// The errors of tables, beside those of package kernel. By [errors.Is], an error of a command either matches
-// [kernel.ErrUnknown], or the command has no effect, ever.
+// The errors of tables, beside those of package kernel. If an error of a command does not match [kernel.ErrUnknown]
+// by [errors.Is], the command has no effect, now or later.
 var (
-	// ErrExpired: the session is no longer remembered, or never existed. The command is not applied, unless an
-	// earlier attempt was: the error also matches kernel.ErrUnknown.
+	// ErrExpired: the session is no longer remembered, or never existed. This attempt had no effect, but an earlier
+	// attempt may have been applied. So the error also matches kernel.ErrUnknown.
 	ErrExpired = errors.New("the session has expired: open a new one")
-	// ErrStopped: this node's replica has stopped because its state differs from that of the majority or its
-	// machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of another
-	// node.
+	// ErrStopped: this node's replica has stopped because its state differs from the state of the majority, or
+	// because its machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of
+	// another node.
 	ErrStopped = errors.New("the replica of this node has stopped")
 )
 
-// Table is this node's replica of a replicated state machine. Commands, including reads, pass through the order
-// of all nodes, so that they are linearizable: all clients at all nodes see one sequence of changes. Its methods
-// are safe for concurrent use.
+// Table is this node's replica of a replicated state machine. All replicas apply all commands, including reads, in
+// the same order. So commands are linearizable: all clients at all nodes see the same sequence of changes. The
+// methods of Table are safe for concurrent use.
 type Table struct {
 	c       Config
 	k       *kernel.Kernel
@@ -334,8 +334,8 @@ type Status struct {
 	Name     string `json:"name"`
 	Position uint64 `json:"position"` // commands applied
 	Waiting  int    `json:"waiting"`  // commands of this node that wait for their answers
-	// Stopped says why this node's replica answers nothing; it is empty if the replica answers. Diverged are
-	// the nodes whose replicas were found to hold another state.
+	// Stopped says why this node's replica answers nothing. It is empty if the replica answers. Diverged are the
+	// nodes whose replicas were found to hold another state than the majority.
 	Stopped  string   `json:"stopped,omitempty"`
 	Diverged []string `json:"diverged"`
 	// Serving says that this node answers: it is a member of the table and has the state. In durable mode it

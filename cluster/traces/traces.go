@@ -19,9 +19,9 @@ import (
 	"parley/trace"
 )
 
-// Tracing is where a node writes the traces of its machines: one each, in the format of the simulator, as events
-// happen. Machines do not wait for the writing: events that cannot be written fast enough are dropped, and the
-// trace says so.
+// Tracing says where a node writes the traces of its machines. Each machine has one trace, in the format of the
+// simulator, written as events happen. Machines do not wait for the writing. Events that cannot be written fast
+// enough are dropped, and the trace records this.
 type Tracing struct {
 	// Open is called for each machine with the header of its trace, and returns the destination of the trace.
 	// Folder returns such a function. If Open fails, the node logs the error and continues.
@@ -32,8 +32,8 @@ type Tracing struct {
 	Buffer int
 }
 
-// Folder returns a function that creates a file for each trace in a folder, which it creates if necessary. A file
-// name consists of the machine, the node, and the node's incarnation.
+// Folder returns a function that creates a file for each trace in a folder. If necessary, it also creates the folder.
+// A file name consists of the machine, the node, and the node's incarnation.
 func Folder(dir string) func(h trace.Header) (io.WriteCloser, error) {
 	return func(h trace.Header) (io.WriteCloser, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,7 +67,8 @@ func New(c *Tracing, recorder int, log *slog.Logger) *Tracer {
 	return &Tracer{Recorder: host.NewRecorder(recorder), c: c, log: log}
 }
 
-// Begin begins the trace of a machine and returns the function that adds events, nil if there is no trace.
+// Begin begins the trace of a machine, and returns the function that adds events. It returns nil if there is no
+// trace.
 func (t *Tracer) Begin(h trace.Header) func(trace.Event) {
 	w, err := t.c.Open(h)
 	if err == nil {
@@ -102,18 +103,18 @@ func (t *Tracer) Close() {
 // FlightFile is the file to which the recorder is dumped when the node fails.
 const FlightFile = "flight.jsonl"
 
-// Dump writes the recorded events to FlightFile in a folder, replacing an existing one, or to a temporary file if
-// dir is empty. It returns the file's name.
+// Dump writes the recorded events to FlightFile in a folder, and replaces an existing file. If dir is empty, it
+// writes to a temporary file. It returns the file's name.
 func (t *Tracer) Dump(d disk.Disk, dir string) (file string, err error) {
 	if dir == "" {
 		f, err := os.CreateTemp("", "flight-*.jsonl")
 		if err != nil {
 			return "", err
 		}
-		return f.Name(), errors.Join(t.Recorder.Dump(f), f.Close())
+		return f.Name(), errors.Join(t.Recorder.Dump(f, host.Excerpt{}), f.Close())
 	}
 	var b bytes.Buffer
-	if err := t.Recorder.Dump(&b); err != nil {
+	if err := t.Recorder.Dump(&b, host.Excerpt{}); err != nil {
 		return "", err
 	}
 	file = filepath.Join(dir, FlightFile)

@@ -1,22 +1,23 @@
-// Package agreed implements commit over Byzantine agreement: atomic commitment that never blocks, although some
-// processes may lie.
+// Package agreed implements commit over Byzantine agreement: atomic commitment that never blocks, even if some
+// processes lie.
 //
 // The problem is atomic commitment (package problem) among the correct processes. All of them commit or all abort,
 // and they commit only if each of them has voted yes. A faulty process may prevent a commit, because the others
-// cannot distinguish its no from the no of a correct process. It cannot make correct processes differ.
+// cannot distinguish its no from the no of a correct process. But a faulty process cannot make correct processes
+// decide differently.
 //
-// The protocol uses a Byzantine agreement, which determines the bound, the rounds, the messages and the fault
-// model. With oral (unsigned) messages, n > 3m and there are m+1 rounds. The model is synchronous: rounds end at
-// fixed times, and no process waits for another. A process that crashes counts as faulty, and takes no part after a
-// restart. The properties do not cover its decision. There is no coordinator and no log.
+// The protocol uses a Byzantine agreement, which determines the bound, the rounds, the messages and the fault model.
+// For example, with oral (unsigned) messages the bound is n > 3m, and there are m+1 rounds. The model is synchronous:
+// rounds end at fixed times, and no process waits for another. A process that crashes counts as faulty, and takes no
+// part after a restart. The properties do not cover its decision. There is no coordinator and no log.
 //
-// The processes agree on the vector of all votes, by interactive consistency; a missing vote is a no. Then each
-// process commits if all entries are yes, and otherwise aborts.
+// The processes agree on the vector of all votes, by interactive consistency. A missing vote counts as a no. Then
+// each process commits if all entries are yes, and otherwise aborts.
 //
 // Why it works: the vectors of correct processes are equal, so their outcomes are equal. In every vector, the entry
 // of a correct process is its vote. If no process is faulty and all vote yes, all entries are yes, so all commit.
 //
-// Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1; the idea
+// Source: the lecture (docs/explanation/sources.md), "Relations Among the Agreement Problems", question 1. The idea
 // of committing by Byzantine agreement is from Dolev and Strong (1982), "Distributed commit with bounded waiting".
 package agreed
 
@@ -34,7 +35,7 @@ import (
 
 // Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote. M is how many of them may be faulty in any way.
+	// N is the number of processes. All of them vote. M is how many of them may be faulty.
 	N, M int
 	// Over is the agreement on each vote. nil means eig.
 	Over interactive.Agreement
@@ -130,7 +131,7 @@ func promises(of func(parley.RunConditions) []parley.Promise) func(parley.RunCon
 			case p.Holds:
 				p.Because = because + "; " + p.Because
 			}
-			p.Property = property
+			p.Property, p.Proof = property, "" // the one in of is about vectors
 			return p
 		}
 		late := missed(a)

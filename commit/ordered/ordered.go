@@ -1,23 +1,24 @@
 // Package ordered decides transactions by votes that are broadcast in a total order. The order tolerates liars. Any
-// number of transactions run side by side.
+// number of transactions can run at the same time.
 //
-// Each transaction solves atomic commitment (package problem) among the correct participants: all of them commit
-// the transaction, or all abort it. The broadcast beneath, such as package broadcast/byzantine, determines the
-// model and the bound: of n > 3m processes, m may lie.
+// Each transaction solves atomic commitment (package problem) among the correct participants: all of them commit the
+// transaction, or all abort it. The broadcast in the layer below, such as package broadcast/byzantine, determines the
+// model and the bound: up to m of the n processes may lie, and n > 3m.
 //
-// The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes
-// deliver the same votes in the same order, and compute the outcome from them. A transaction commits as soon as all
-// votes are yes. It aborts at the first no. It also aborts when more than m processes have broadcast that they have
+// The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes deliver
+// the same votes in the same order, and compute the outcome from them. A transaction commits when all participants
+// have voted yes. It aborts at the first no. It also aborts when more than m processes have broadcast that they have
 // waited too long. Requests and deliveries are the same as in package commit/service.
 //
-// A process makes its yes durable before it broadcasts it. A process that restarts receives nothing more from the
-// order. It reads its yes votes from its log, and asks all others for the outcomes. It accepts an outcome that more
-// than m of them report. If a process does not learn an outcome from the order in time, it asks in the same way.
+// A process makes its vote yes durable before it broadcasts the vote. A restarted process receives nothing more from
+// the broadcast. It reads its yes votes from its log, and asks all others for the outcomes. It accepts an outcome
+// that more than m of them report. If a process does not learn an outcome from the broadcast in time, it asks in the
+// same way.
 //
-// Why it works: all correct processes find the same outcome, because they compute it only from deliveries, in the
-// same order. Among the m+1 processes that report an outcome, or that have waited too long, at least one is
-// correct. A yes counts only for the process that broadcast it, because no liar can broadcast in another's name. A
-// liar can do only one kind of harm: it can abort a transaction in which it takes part.
+// Why it works: all correct processes compute the outcome only from deliveries, which they have in the same order. So
+// all of them find the same outcome. Among m+1 processes that report an outcome, or that have waited too long, at
+// least one is correct. A yes counts only for the process that broadcast it, because no liar can broadcast in the
+// name of another process. A liar can do only one kind of harm: it can abort a transaction in which it takes part.
 //
 // Source: a state machine on an order that tolerates liars is from Lamport, Using Time Instead of Timeout (1984).
 // Votes in such an order are from the lecture (docs/explanation/sources.md), remarks on atomic commitment.
@@ -129,7 +130,7 @@ func newMachine(c Config, self parley.ID) *Machine {
 	}
 }
 
-// Start prepares again what the process had voted yes on, and asks for the outcomes.
+// Start prepares again the transactions for which the process had voted yes, and asks for their outcomes.
 func (m *Machine) Start(s *parley.Step) {
 	if !s.Restart {
 		return
@@ -228,8 +229,8 @@ func readBallot(b []byte) (v vote, ok bool) {
 	return v, !r.Bad
 }
 
-// Receive handles what the order delivers, possibly broadcast by a liar: all correct processes handle it in
-// the same way. It also handles a message from a link, about an outcome.
+// Receive handles a delivery of the order. A liar may have broadcast it, so all correct processes handle it in the
+// same way. Receive also handles a message from a link about an outcome.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
 	case q.Kind >= parley.Local:

@@ -19,12 +19,11 @@ type towerConfig struct {
 	given bool
 }
 
-// Tower puts the protocol above an order of n processes of which m may lie, and slow participants on top (see
-// [service.NewParticipant]). The order must be final: a process that has missed some of it takes no further
-// part. c.Delta must be long enough for a broadcast.
+// Tower puts the protocol above an order of n processes, of which m may lie. On top it puts slow participants (see
+// [service.NewParticipant]). The order must be final: a process that has missed a delivery takes no further part.
+// c.Delta must be long enough for a broadcast.
 //
-// If order is nil, process 0 makes the order (see the type given), for an explorer. The flag --given selects
-// that.
+// If order is nil, process 0 makes the order (see the type given). The flag --given selects this, for explorations.
 func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
 	return towerConfig{c.withDefaults(), order, order == nil}.protocol()
 }

@@ -15,8 +15,8 @@ func CheckDelta(delta, longest parley.Tick) error {
 	return nil
 }
 
-// DeltaFlag declares the flag --delta. The function that it returns is given the flag's value and the result
-// of the configuration's own check. It also refuses 0, which is no value of the flag.
+// DeltaFlag declares the flag --delta. The function that it returns gets the flag's value and the result of the
+// configuration's own check. This function also refuses 0, because 0 is not allowed as a value of the flag.
 func DeltaFlag(fs *flag.FlagSet, delta *parley.Tick) func(delta parley.Tick, check error) error {
 	fs.Int64Var((*int64)(delta), "delta", int64(*delta), "maximum delay of a message, in `ticks`")
 	return func(delta parley.Tick, check error) error {

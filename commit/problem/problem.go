@@ -4,8 +4,8 @@
 //
 // A process gets its vote by a Request of kind Propose with Body "yes" or "no". The first vote is final. A process
 // announces the outcome by delivering a message of kind Decide with Body "commit" or "abort". Origin is the process
-// that began the transaction. After a restart, a process delivers the outcome again if it does not know whether it
-// had delivered it before. So the layer above must treat a second "commit" as a repetition.
+// that began the transaction. After a restart, a process may deliver the outcome again, because it does not know
+// whether it has already delivered it. So the layer above must treat a second "commit" as a repetition.
 //
 // A process indicates [Blocked] if it has voted yes, knows no outcome, and learns none from the processes that it
 // can reach. It continues to ask, and may still decide.
@@ -26,12 +26,12 @@ import (
 	"parley"
 )
 
-// Blocked indicates that a process has voted yes and can neither commit nor abort with what the processes that
-// it reaches know. It uses no field.
+// Blocked indicates that a process has voted yes, and that it and the processes that it can reach know too little to
+// commit or abort. It uses no field.
 const Blocked parley.Kind = parley.Indication + 0x38
 
-// Vote reads a vote: "yes" or "no". It also accepts the 1 and 0 of agreement, because a command line gives
-// those to processes of any protocol.
+// Vote reads a vote: "yes" or "no". It also accepts 1 and 0, because a command line gives these values to processes
+// of any protocol.
 func Vote(body []byte) (yes, ok bool) {
 	switch string(body) {
 	case "yes", "1":
@@ -70,8 +70,8 @@ const (
 // String returns "commit" or "abort", as they are delivered, or "blocked".
 func (o Outcome) String() string { return [...]string{"blocked", "commit", "abort"}[min(o, Abort)] }
 
-// Decided returns the message that announces the outcome. began is the process that began the transaction.
-// Decided panics if o is Undecided.
+// Decided returns the message that announces the outcome. The argument began is the process that began the
+// transaction. Decided panics if o is Undecided.
 func (o Outcome) Decided(began parley.ID) parley.Msg {
 	if o != Commit && o != Abort {
 		panic("problem: nothing is decided")

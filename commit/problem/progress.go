@@ -21,3 +21,9 @@ func Progress(m parley.Msg, record bool) (p parley.Progress) {
 func Stage(o Outcome) parley.Stage {
 	return [...]parley.Stage{parley.NoStage, parley.StageCommitted, parley.StageAborted}[min(o, Abort)]
 }
+
+// Waits describes what a process waits for that has voted yes, for [parley.Vars.Derive]: until the outcome it holds its
+// locks.
+func Waits(what string) parley.Variable {
+	return parley.Variable{Name: "waits", Kind: parley.WaitingProcess, Value: "its locks", Waits: what}
+}

@@ -6,8 +6,7 @@ import (
 	"parley"
 )
 
-// Words explains the messages of a protocol that use only Kind and Value: it holds the text for each Value, by
-// Kind.
+// Words explains messages that use only Kind and Value. It holds, for each Kind, the text for each Value.
 type Words [][]string
 
 // of returns the texts of a kind. A kind without texts has only the Value 0.

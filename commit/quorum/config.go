@@ -13,14 +13,14 @@ import (
 
 // Config configures one transaction.
 type Config struct {
-	// N is the number of processes, all of which vote. M is how many of them may be crashed or unreachable
-	// while the others continue.
+	// N is the number of processes. All of them vote. M is how many of them may be crashed or unreachable while the
+	// others continue.
 	N, M int
-	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
-	// a process's clock. If a message takes longer, transactions may abort unnecessarily; nothing worse
-	// happens. 0 means 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of a
+	// process's clock. If a message takes longer, transactions may abort unnecessarily, but nothing worse happens. 0
+	// means 1000.
 	Delta parley.Tick
-	// Votes is how long a process that is asked for its vote may take to have it. 0 means one Delta.
+	// Votes is how long a process may take until it has its vote, after it was asked. 0 means one Delta.
 	Votes parley.Tick
 }
 
@@ -156,7 +156,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	if failed == "" && a.Processes.Suspected {
 		failed = "a process was suspected, so the others did not wait for its vote"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "any two majorities share a process: there is one decision (Lamport 1998)", disk),
 		parley.Promised(problem.Validity, "only a process that has received a yes from all processes "+
 			"proposes to commit", disk),
@@ -164,5 +164,5 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Stability, "there is one decision, which is logged", disk),
 		parley.Promised(problem.Termination, "a majority is up, and the times between ballots double", ends),
 		parley.Promised(problem.NonBlocking, "a majority is always reachable", alone),
-	}
+	}, proofs)
 }

@@ -1,28 +1,27 @@
 // Package quorum implements commit by majorities: atomic commitment that survives a network partition. The side
 // with more than half of the processes continues, and the other side waits.
 //
-// The problem is atomic commitment (package problem). Every process votes. Process 0 asks for the votes; if it does
-// not, others take over its role.
+// The problem is atomic commitment (package problem). Every process votes. Process 0 asks for the votes. If it does
+// not ask, another process takes over its role.
 //
-// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out of
-// order, and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit validity and
-// stability hold in every run, and are uniform. All processes decide once a majority is up and connected, and no
-// other ballot interferes for the duration of one ballot. A process that cannot reach a majority is blocked, and
-// indicates that. If nothing fails, n processes send 5(n-1) messages, as many as in three-phase commit.
+// The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out of order,
+// and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit validity and stability
+// hold in every run, and are uniform. All processes decide when a majority is up and connected, and only one ballot
+// is active for long enough to finish. A process that cannot reach a majority is blocked, and indicates this. If
+// nothing fails, n processes send 5(n-1) messages, as many as in three-phase commit.
 //
-// The outcome is the decision of one instance of package ballot. The message PREPARE of the ballot asks for the
-// votes. Each process answers it with a promise, and the report in the promise is its vote. The owner of the ballot
-// (the process that started it) waits for the votes of all processes, but only for a limited time. After that the
-// votes of a majority suffice. If the owner has a yes from every process, it proposes to commit, and otherwise to
-// abort.
+// The outcome is the decision of one instance of package ballot. The message PREPARE of a ballot asks for the votes.
+// Each process answers with a promise. The report in the promise is its vote. The owner of the ballot (the process
+// that started it) waits for the votes of all processes, but only for a limited time. After that the votes of a
+// majority suffice. If the owner has a yes from every process, it proposes to commit, and otherwise to abort.
 //
 // Why it works: there is only one decision, however many processes start ballots, so no two processes decide
-// differently. A process proposes to commit only if all have voted yes. No process decides alone, not even to
-// abort. So a process in doubt needs to know only what a majority accepted, and not what the coordinator intended.
+// differently. A process proposes to commit only if all have voted yes. No process decides alone, not even to abort.
+// So a process in doubt needs to know only which value a majority accepted, and need not ask the coordinator.
 //
-// Source: the idea of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest form. They use
-// one ballot instance for each vote; this package uses one instance for the transaction. This takes one message
-// delay more.
+// Source: the idea of Gray and Lamport (2006), "Consensus on transaction commit", in its simplest form. They use one
+// instance of the ballot protocol for each vote. This package uses one instance for the whole transaction, which
+// takes one message delay more.
 package quorum
 
 import (
@@ -239,6 +238,13 @@ func (p *process) Start(s *parley.Step) {
 
 // State visits every variable of the process.
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() && p.yes && !p.decided() {
+		what := "the decision of a majority"
+		if p.blocked {
+			what = "a majority that it can reach"
+		}
+		v.Derive(problem.Waits(what))
+	}
 	v.Durable(func() { v.Bool("yes", &p.yes) })
 	v.Bool("voted", &p.voted)
 	v.ID("asked", &p.asked)

@@ -20,7 +20,7 @@ type Config struct {
 	Delta parley.Tick
 	// Votes is how long a participant may take to vote. 0 means 2 Delta.
 	Votes parley.Tick
-	// Open is a quarter of the most transactions that a process holds for one coordinator. 0 means 4096.
+	// Open is a quarter of the maximum number of transactions that a process holds for one coordinator. 0 means 4096.
 	Open int
 	// Remember is how many finished transactions a process remembers. 0 means 16384.
 	Remember int

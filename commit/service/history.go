@@ -20,7 +20,7 @@ func (e AbortReason) encode(name string) []byte {
 	return append(b, e.Text...)
 }
 
-// Ended returns the delivery of the outcome; whom becomes its Origin.
+// Ended returns the delivery of the outcome. The argument whom becomes its Origin.
 func (e *Finished) Ended(whom parley.ID) parley.Msg {
 	return parley.Msg{
 		Kind: Ended, Value: uint64(e.Path), Seq: uint64(e.Outcome), Origin: whom, Body: e.Why.encode(e.Name),
@@ -54,7 +54,7 @@ type History struct {
 	by   map[string]*Finished
 }
 
-// NewHistory returns a history of at most most transactions.
+// NewHistory returns a history that holds at most the given number of transactions.
 func NewHistory(most int) History {
 	return History{most: most, at: make(map[parley.Path]*Finished), by: make(map[string]*Finished)}
 }
@@ -62,8 +62,8 @@ func NewHistory(most int) History {
 // Named returns the transaction that holds name, or nil if none is known.
 func (p *History) Named(name string) *Finished { return p.by[name] }
 
-// Add remembers e, and forgets the oldest transaction if there are too many. A transaction that did not get
-// its name has a Claim other than Free, and Named does not return it.
+// Add remembers e, and forgets the oldest transaction if there are too many. If another transaction holds the name of
+// e, the Claim of e is not Free, and Named does not return e.
 func (p *History) Add(e *Finished) {
 	if p.at[e.Path] != nil {
 		return

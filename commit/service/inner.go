@@ -117,8 +117,9 @@ func (m *Machine) tellBlocked(s *parley.Step, t *transaction) {
 		Body: append(parley.AppendSet(nil, t.waits(m.self)), t.spec.Name...)})
 }
 
-// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that this process waits for,
-// and the name of the transaction. These members may know the outcome, or no process knows it without them.
+// ReadBlocked reads the Body of a Blocked in a system of n processes: the members that this process waits for, and
+// the name of the transaction. One of these members may know the outcome, or the outcome cannot be decided without
+// them.
 func ReadBlocked(b []byte, n int) (waits parley.Set, name string) {
 	waits, rest, err := parley.ReadSet(b, n)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package service runs the transactions of a system: any number of them side by side, each with its own name,
-// coordinator and participants.
+// Package service runs the transactions of a system. Any number of transactions can run at the same time. Each
+// transaction has its own name, coordinator and participants.
 //
 // Each transaction solves atomic commitment (package problem): all its participants commit it, or all abort it.
 // Package twophase or package quorum decides it. Both have the same model: processes crash and restart with their
-// logs, and messages may be late or lost. In addition, links must keep the order of messages and duplicate none,
-// because a process that restarts has forgotten most transactions on which it voted no.
+// logs, and messages may be late or lost. In addition, links must keep the order of messages, and must not duplicate
+// messages. The reason is that a restarted process no longer knows most transactions on which it voted no.
 //
 // A process has one machine, which contains an inner machine of twophase or quorum for each transaction. The
 // members of a transaction are its coordinator and its participants. They are the processes of the inner machine,
@@ -13,13 +13,13 @@
 //
 // A path identifies a transaction. It consists of a number and, in the last eight bits, the coordinator. The
 // coordinator uses each number only once, even in different incarnations. At the coordinator a transaction is over
-// when it is aborted, or when all members have carried it out. Then the coordinator announces that, and the members
-// forget the transaction. The coordinator forgets it, too, except for the most recent transactions.
+// when it is aborted, or when all members have carried it out. Then the coordinator reports this to the members, and
+// they forget the transaction. The coordinator also forgets old transactions, but remembers the most recent ones.
 //
 // A member may ask the coordinator about a transaction that the coordinator does not know. The coordinator then
-// answers that the transaction was aborted (presumed abort, as in package twophase). This answer is correct with
-// package quorum, too: a coordinator forgets a committed transaction only after all members have carried it out,
-// and then no member asks.
+// answers that the transaction was aborted (presumed abort, as in package twophase). This answer is also correct with
+// package quorum: a coordinator forgets a committed transaction only after all members have carried it out, and then
+// no member asks.
 package service
 
 import (

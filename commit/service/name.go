@@ -5,7 +5,7 @@ import "parley/commit/problem"
 // A name belongs to the first transaction that a process receives under it, as long as the process remembers
 // that one. The process votes no on all others, and no name leads to their outcomes.
 
-// NameClaim says what is known of another transaction that holds a name.
+// NameClaim says what is known about another transaction that holds a name.
 type NameClaim uint8
 
 // The claims.

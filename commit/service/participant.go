@@ -9,19 +9,19 @@ import (
 	"parley/commit/problem"
 )
 
-// NewParticipant returns a layer above a service of n processes. It turns words into transactions and plays
-// the participant of each process, so that the service runs by itself.
+// NewParticipant returns a layer above a service of n processes. It makes transactions from words, and acts as the
+// participant of each process. So the service runs by itself.
 //
-// A Propose at the coordinator begins a transaction. Its Body is a name and a letter for each process, such as
-// "a yyn": y and n have a part and vote yes and no, - has none. The letters alone suffice, or 1 or 0 for all
-// processes; the name is then the coordinator's, such as t0. Each process votes as soon as it is asked to
-// prepare. It carries out an outcome in the step in which it learns it, or, if slow is set, in a later step,
-// so that it may crash in between.
+// A Propose at the coordinator begins a transaction. Its Body is a name and a letter for each process, such as "a
+// yyn". A process with y or n has a part, and votes yes or no. A process with - has no part. The letters without a
+// name suffice. A single 1 or 0 stands for the votes of all processes. The name is then derived from the coordinator,
+// such as t0. Each process votes as soon as it is asked to prepare. It carries out an outcome in the step in which it
+// learns the outcome. If slow is set, it does so in a later step, so it may crash in between.
 //
-// The layer delivers what the properties of Judging need, each with the Path that the service gave: the vote
-// of this process as Voted (Seq: 1 yes, 0 no; Body: the name and the letters), the outcome as Decide (Body:
-// the outcome and the name, if known), an earlier outcome as Ended (same Body), and a request that did not
-// begin a transaction as Refused (Body: the name).
+// The layer delivers what the properties of Judging need. Each delivery has the Path that the service gave. Voted is
+// the vote of this process (Seq: 1 yes, 0 no; Body: the name and the letters). Decide is the outcome (Body: the
+// outcome and the name, if known). Ended is an earlier outcome (same Body). Refused is a request that did not begin a
+// transaction (Body: the name).
 func NewParticipant(n int, slow bool) parley.Protocol {
 	return parley.Protocol{
 		Name: "participant", Title: "participants that vote as the request says", Paper: "Parley's own",

@@ -17,8 +17,8 @@ const (
 	Answers = "answers"
 )
 
-// Judging says how to judge runs of a service under participants: each transaction by itself, and all by their
-// names.
+// Judging says how to judge runs of a service with participants: each transaction by itself, and all transactions by
+// their names.
 type Judging struct {
 	// Of returns the properties of one transaction with the given voters, such as problem.Uniform.
 	Of func(voters parley.Set) []parley.Property

@@ -17,8 +17,8 @@ import (
 // span is the length of a run in Deltas: a blocked process repeats its question forever.
 const span = 200
 
-// Tower returns a service under participants, a protocol that runs by itself. Requests for transactions go to
-// the coordinators (see NewParticipant); an empty set means process 0. Tower panics if c.Check fails.
+// Tower returns a service with participants on top, as a protocol that runs by itself. Requests for transactions go
+// to the coordinators (see NewParticipant). An empty set means process 0. Tower panics if c.Check fails.
 func Tower(c Config, coordinators parley.Set) parley.Protocol {
 	if err := c.Check(); err != nil {
 		panic("service: " + err.Error())
@@ -100,6 +100,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	}
 	names, answers := of[problem.Atomicity], of[problem.Termination]
 	names.Property, answers.Property = Names, Answers
+	names.Proof, answers.Proof = "", ""
 	if names.Holds {
 		names.Because = "a process votes no if it knows the name already, and logs each yes"
 	}

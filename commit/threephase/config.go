@@ -12,8 +12,8 @@ import (
 type Config struct {
 	// N is the number of processes, including the coordinator.
 	N int
-	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
-	// a process's clock. If a message takes longer, running processes are taken for crashed, and nothing is
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of a
+	// process's clock. If a message takes longer, processes assume that a running process has crashed, and nothing is
 	// promised. 0 means 1000.
 	Delta parley.Tick
 }
@@ -79,12 +79,11 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	return func(c *Config, _ parley.Naming) error { return check(c.Delta, c.Check()) }
 }
 
-// Terminate is the termination rule: it returns what a new coordinator decides from the states of all
-// processes that have not crashed, including its own. A process that has not voted yes can abort, and does
-// when it is asked. If one is committed or precommitted, all voted yes: then all commit, and each is
-// precommitted before the first one commits. If all are uncertain no process has committed, and all abort. The
-// rule assumes that the processes that are not among them are no longer running. For no states it returns
-// Undecided.
+// Terminate is the termination rule: it returns what a new coordinator decides from the states of all processes that
+// have not crashed, including its own. If one of these processes is aborted or has not voted yes, all abort: such a
+// process can abort, and aborts when it is asked. If one is committed or precommitted, all voted yes. Then all
+// commit, and each is precommitted before the first one commits. If all are uncertain, no process has committed, and
+// all abort. The rule assumes that all other processes are no longer running. For no states it returns Undecided.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {
@@ -102,8 +101,8 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost counts a transaction that all vote for and in which nothing fails: a request, a vote, a PRECOMMIT, its
-// acknowledgement and a decision for each participant. With a no it is less.
+// Cost counts a transaction for which all vote yes, if nothing fails: a request, a vote, a PRECOMMIT, its
+// acknowledgement and a decision for each participant. If a participant votes no, the cost is lower.
 func Cost(n, _ int) parley.Cost { return problem.Phases(5, n) }
 
 func size(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} }
@@ -124,7 +123,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	if mistaken == "" && a.Faulty > 0 && a.Processes.Restarted {
 		gone = "if all processes have crashed at some time, the restarted processes wait for the others"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "no process commits while a process that is up is uncertain, "+
 			"and a process that does not answer has crashed (section 7.5)", mistaken),
 		parley.Promised(problem.Validity, "PRECOMMIT is sent only after all have voted yes", mistaken),
@@ -133,7 +132,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Termination, "the processes that are up elect a coordinator, and "+
 			"restarted processes ask it for the decision", gone),
 		parley.Promised(problem.NonBlocking, "the states of the processes that are up suffice to decide", mistaken),
-	}
+	}, proofs)
 }
 
 // mistakes returns why a running process may be taken for crashed, or a crashed one for running, or "" if

@@ -125,8 +125,8 @@ func TestDetector(t *testing.T) {
 			parleytest.Judge(t, two.Protocol, sim.Run(told(two)), two.Crashes)
 		}
 	}
-	if runs != 1636 {
-		t.Errorf("%d runs, want 1636", runs)
+	if runs != 1611 {
+		t.Errorf("%d runs, want 1611", runs)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestOldCoordinator(t *testing.T) {
 		slow    parley.Set // processes that the first coordinator's later messages reach late
 		runs    int
 		refused uint64
-	}{{parley.SetOf(1, 2, 3), 960, 138}, {parley.SetOf(2, 3), 936, 274}} {
+	}{{parley.SetOf(1, 2, 3), 924, 138}, {parley.SetOf(2, 3), 900, 274}} {
 		runs, refused := 0, uint64(0)
 		opt := options("yyyy")
 		opt.Delay = sim.Delay{Least: 1, Most: 100}

@@ -1,30 +1,31 @@
-// Package threephase implements three-phase commit with its termination protocol. No crash can block this atomic
-// commitment, in a system in which processes can distinguish a crash from a slow message.
+// Package threephase implements three-phase commit with its termination protocol. This atomic commitment never blocks
+// because of a crash, if processes can distinguish a crash from a slow message.
 //
 // The problem is atomic commitment (package problem). Process 0 is the coordinator: it begins the transaction,
 // which also counts as its yes. The others are its participants.
 //
 // The model: processes crash, and processes that restart find their log intact. Every message arrives within Delta.
 // So a process that does not answer in time has crashed, and the timeouts of this package are an accurate detector.
-// The package also accepts suspicions from a layer beneath. In that model no process that is up waits for a process
+// The package also accepts suspicions from a layer below. In this model no process that is up waits for a process
 // that is down, however many processes crash. A process that restarts asks the others, and decides when it gets an
-// answer. If all have crashed and none knows the outcome, they decide when all of them have restarted. If nothing
-// fails, n processes send 5(n-1) messages.
+// answer. If all processes have crashed and none knows the outcome, they decide when all of them have restarted. If
+// nothing fails, n processes send 5(n-1) messages.
 //
-// What is NOT promised: anything, if messages are lost or late, if the network is partitioned, or if a live process
-// is suspected. Then two groups may each assume that the other has crashed, and decide differently. One group
-// commits because one of its processes knows that all voted yes. The other group aborts because none of its
-// processes knows that. Use package quorum for such networks.
+// NOTHING is promised if messages are lost or late, if the network is partitioned, or if a live process is suspected.
+// Then each of two groups may assume that the other group has crashed, and the groups may decide differently. One
+// group commits because one of its processes knows that all voted yes. The other group aborts because none of its
+// processes knows this. Use package quorum for such networks.
 //
-// Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have voted
-// yes. It commits when all processes that are up have acknowledged PRECOMMIT. So no process commits while a process
-// that is up is uncertain (has voted yes and received no PRECOMMIT). And no process aborts after a process that is
-// up is precommitted (has received PRECOMMIT).
+// Why it works: between the votes and the commit the coordinator sends PRECOMMIT, which says that all have voted yes.
+// It commits when all processes that are up have acknowledged PRECOMMIT. A process is uncertain if it has voted yes
+// and has received no PRECOMMIT. A process is precommitted if it has received PRECOMMIT. So no process commits while
+// a process that is up is uncertain, and no process aborts after a process that is up is precommitted.
 //
-// When the coordinator crashes, the others elect the lowest process that is up. This process asks for the states of
-// the others. If all are uncertain, no process, up or down, has committed, and the elected process aborts. If a
-// process is precommitted, no process has aborted. Then the elected process sends PRECOMMIT to the others, and
-// commits. A process that restarts has missed some of these messages, so it takes no part in this protocol.
+// When the coordinator crashes, the others elect the process with the lowest ID that is up. The elected process asks
+// for the states of the others. If all of them are uncertain, no process has committed, not even a process that is
+// down. Then the elected process aborts. If a process is precommitted, no process has aborted. Then the elected
+// process sends PRECOMMIT to the others, and commits. A restarted process has missed some of these messages, so it
+// takes no part in the election.
 //
 // Source: Skeen (1981), "Nonblocking commit protocols". The election, and the rule after a crash of all processes,
 // are from Bernstein, Hadzilacos and Goodman (1987), section 7.5.
@@ -334,7 +335,28 @@ func (p *process) Start(s *parley.Step) {
 	}
 }
 
+// show shows what a process that has voted yes waits for.
+func (p *process) show(v *parley.Vars) {
+	what := "the decision of " + v.Called(p.leader)
+	switch {
+	case p.state != problem.Uncertain:
+		return
+	case p.back:
+		what = "a process that knows the decision"
+	case p.leader == p.self && p.phase == voting:
+		what = "the votes of " + v.List(p.waiting)
+	case p.leader == p.self && p.phase == polling:
+		what = "the states of " + v.List(p.waiting)
+	case p.leader == p.self && p.phase == preparing:
+		what = "the acknowledgements of " + v.List(p.waiting)
+	}
+	v.Derive(problem.Waits(what))
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.show(v)
+	}
 	v.Durable(func() { parley.Num(v, "state", &p.state) })
 	v.Bool("precommitted", &p.ready)
 	v.Bool("voted", &p.voted)

@@ -13,9 +13,9 @@ import (
 type Config struct {
 	// N is the number of processes, including the coordinator.
 	N int
-	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of
-	// a process's clock. If a message takes longer, transactions may abort unnecessarily; nothing worse
-	// happens. 0 means 1000.
+	// Delta is the longest time that a message takes, including the receiver's time to act on it, in ticks of a
+	// process's clock. If a message takes longer, transactions may abort unnecessarily, but nothing worse happens. 0
+	// means 1000.
 	Delta parley.Tick
 	// Votes is how long the coordinator waits for votes. 0 means 2 Delta, which is enough for processes that
 	// have their votes.
@@ -77,11 +77,11 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// Terminate is the rule of the cooperative termination protocol: it returns what follows from the states of
-// processes that reach each other, without the coordinator. If one has committed, all must commit. If one has
-// not voted yes, or has aborted, all must abort. If all are uncertain nothing follows, because the coordinator
-// may have sent its decision to an unreachable process. Two phases have no precommitted state; it counts as
-// uncertain.
+// Terminate is the rule of the cooperative termination protocol: it returns the outcome that follows from the given
+// states. The processes in these states can reach each other, but not the coordinator. If one has committed, all must
+// commit. If one has not voted yes, or has aborted, all must abort. If all are uncertain, nothing follows, because
+// the coordinator may have sent its decision to an unreachable process. Two-phase commit has no precommitted state,
+// so this state counts as uncertain.
 func Terminate(states []problem.State) problem.Outcome {
 	out := problem.Undecided
 	for _, s := range states {
@@ -95,9 +95,9 @@ func Terminate(states []problem.State) problem.Outcome {
 	return out
 }
 
-// Cost counts a transaction that all vote for and in which nothing fails: a request, a vote and a decision for
-// each participant. With a no it is less. Acknowledgements are not counted: they delay nobody, and travel with
-// other messages.
+// Cost counts a transaction for which all vote yes, if nothing fails: a request, a vote and a decision for each
+// participant. If a participant votes no, the cost is lower. Acknowledgements do not count, because no process waits
+// for them, and they can be sent with other messages.
 func Cost(n, _ int) parley.Cost { return problem.Phases(3, n) }
 
 func size(_ parley.Env, m parley.Msg) parley.Traffic {
@@ -130,7 +130,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Network.Late || a.Processes.Paused:
 		ends = "a message or a process was slow, and nothing says when a decision is there"
 	}
-	return []parley.Promise{
+	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Atomicity, "a yes and a commit are logged before they are sent, "+
 			"and a process that voted yes does not decide on its own (section 7.4)", disk),
 		parley.Promised(problem.Validity, "the coordinator commits only after a yes from every process", disk),
@@ -139,5 +139,5 @@ func promises(a parley.RunConditions) []parley.Promise {
 		parley.Promised(problem.Termination, "every crashed process restarts, asks for the decision, "+
 			"and gets it from a log", ends),
 		parley.Promised(problem.NonBlocking, "nothing fails, and the decision comes in time", failed),
-	}
+	}, proofs)
 }

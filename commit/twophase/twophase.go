@@ -1,27 +1,28 @@
-// Package twophase implements two-phase commit, with presumed abort (a transaction that the coordinator does not
-// know counts as aborted) and cooperative termination (participants ask each other for the outcome).
+// Package twophase implements two-phase commit, with two additions. Presumed abort: if the coordinator does not know
+// a transaction, the transaction counts as aborted. Cooperative termination: participants ask each other for the
+// outcome.
 //
 // The problem is atomic commitment (package problem). Process 0 is the coordinator: it begins the transaction,
 // which also counts as its yes. The others are its participants.
 //
 // The model: processes crash, and processes that restart find their log intact. Messages may be lost, duplicated,
-// late and out of order. Atomicity, commit validity and stability hold in every run, and are uniform. Termination
-// is not promised. If a participant has voted yes, and the coordinator is down or unreachable, it asks the other
-// participants. If none of them knows the outcome, it is blocked, and indicates that. It never aborts by itself
-// after its yes. If nothing fails, n processes send 3(n-1) messages, not counting the acknowledgements that let the
-// coordinator forget the transaction.
+// late and out of order. Atomicity, commit validity and stability hold in every run, and are uniform. Termination is
+// not promised. If a participant has voted yes, and the coordinator is down or unreachable, the participant asks the
+// other participants. If none of them knows the outcome, the participant is blocked, and indicates this. After its
+// yes, a participant never aborts by its own decision. If nothing fails, n processes send 3(n-1) messages, not
+// counting the acknowledgements that let the coordinator forget the transaction.
 //
-// Why it works: a participant logs its yes before it sends it, and from then on follows the coordinator's decision.
-// The coordinator commits only if all have voted yes. It logs the commit before it sends the decision, so the
-// commit is durable before any process commits.
+// Why it works: a participant logs its yes before it sends the yes, and from then on follows the coordinator's
+// decision. The coordinator commits only if all have voted yes. It logs the commit before it sends the decision, so
+// the commit is durable before any process commits.
 //
-// A transaction that is not in the coordinator's log counts as aborted (presumed abort). So an abort needs neither
-// a record nor an acknowledgement. This rule would give a wrong answer about a committed transaction that the
-// coordinator has forgotten. So the coordinator forgets a committed transaction only when all participants have
+// A transaction that is not in the coordinator's log counts as aborted (presumed abort). So an abort needs neither a
+// record nor an acknowledgement. But if the coordinator forgot a committed transaction, the rule would give a wrong
+// answer about this transaction. So the coordinator forgets a committed transaction only when all participants have
 // acknowledged that the commit is in their logs. After that no participant asks.
 //
-// Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4; presumed abort is from Mohan, Lindsay and
-// Obermarck (1986), section 3.
+// Source: Bernstein, Hadzilacos and Goodman (1987), section 7.4. Presumed abort is from Mohan, Lindsay and Obermarck
+// (1986), section 3.
 package twophase
 
 import (
@@ -349,7 +350,25 @@ func (p *process) replay(record string) bool {
 	return true
 }
 
+// show shows what a process that has voted yes waits for.
+func (p *process) show(v *parley.Vars) {
+	switch {
+	case p.self == coordinator && p.voted && p.state == problem.Initial:
+		missing := parley.Everyone(p.c.N).Minus(p.yes)
+		missing.Remove(p.self)
+		v.Derive(problem.Waits("the votes of " + v.List(missing)))
+	case p.state != problem.Uncertain:
+	case p.asking:
+		v.Derive(problem.Waits("a process that knows the decision of " + v.Called(coordinator)))
+	default:
+		v.Derive(problem.Waits("the decision of " + v.Called(coordinator)))
+	}
+}
+
 func (p *process) State(v *parley.Vars) {
+	if v.Showing() {
+		p.show(v)
+	}
 	v.Durable(func() {
 		parley.Num(v, "state", &p.state)
 		v.Bool("ended", &p.ended)

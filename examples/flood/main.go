@@ -1,6 +1,7 @@
-// Command flood explores a protocol that is not part of Parley. It explores every run of four processes in which
-// one process crashes at any time, even while it sends. If the protocol has one round, the explorer finds a run in
-// which two processes decide differently. If it has two rounds, there is no such run.
+// Command flood explores a protocol that is not part of Parley. It explores every run of four processes in which at
+// most one process crashes. The crash may happen at any time, even while the process sends. If the protocol has one
+// round, the explorer finds a run in which two processes decide differently. If it has two rounds, there is no such
+// run.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command jobs is a queue of jobs without a server. Three nodes share the queue, and each job is done by one
-// of them. If a node crashes, another node does the crashed node's job.
+// Command jobs is a queue of jobs without a server. Three nodes share the queue, and one of them does each job. If
+// this node crashes, another node does the job.
 package main
 
 import (

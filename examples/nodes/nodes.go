@@ -1,6 +1,6 @@
 // Package nodes starts all nodes of a cluster in one process, on the loopback interface. The other examples use it.
-// In a real cluster each node is a process of its own: it calls [cluster.Join] with its configuration file, and
-// with the certificates that "parley cert" made.
+// In a real cluster each node is a separate process. It calls [cluster.Join] with its configuration file, and with
+// the certificates that "parley cert" made.
 package nodes
 
 import (
@@ -16,8 +16,8 @@ import (
 	"parley/cluster/cert"
 )
 
-// Start starts n nodes, named node1 and so on. configure adds the services of a node to the node's
-// configuration. end closes the nodes; their data is then lost.
+// Start starts n nodes, named node1 and so on. The function configure adds the services of a node to the node's
+// configuration. The returned function end closes the nodes. Their data is then lost.
 func Start(
 	ctx context.Context, n int, configure func(c *cluster.Config),
 ) (nodes []*cluster.Node, end func(), err error) {

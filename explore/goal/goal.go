@@ -54,9 +54,9 @@ const (
 	deepest = 64   // parentheses and nots around one sentence
 )
 
-// Parse parses a goal about the processes of p, in the syntax that [Help] describes. naming parses the
-// names of processes, and name returns them. An error contains the column, counted in characters from 1,
-// what was expected there, and similar names for an unknown one.
+// Parse parses a goal about the processes of p, in the syntax that [Help] describes. The function naming parses the
+// names of processes, and name returns them. An error contains the column, counted in characters from 1, and what was
+// expected there. If a name is unknown, the error also contains similar names.
 func Parse(text string, p parley.Protocol, naming parley.Naming, name func(parley.ID) string) (Goal, error) {
 	tokens, err := scan(text)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"parley/explore/internal/budget"
 )
 
-// Pair is two runs that look the same to one process, which is correct in both: it starts with the same
-// state and receives the same messages, so it decides the same.
+// Pair is two runs that look the same to one process, which is correct in both runs. In both runs, the process starts
+// with the same state and receives the same messages, so it decides the same.
 type Pair struct {
 	Same       parley.ID
 	One, Other *Case
@@ -26,14 +26,15 @@ type Case struct {
 	// Liars begins only this run: its faulty processes send what they send in it.
 	Liars  explore.Root
 	Faulty parley.Set
-	// Lies are the messages from liars to correct processes that differ from the honest ones, by round,
-	// liar and receiver.
+	// Lies are the messages from liars to correct processes that differ from the honest messages, by round, liar and
+	// receiver.
 	Lies []Lie
-	// Forced is what a property makes a correct process decide, whatever the others do. A process without
-	// an entry is not forced.
+	// Forced holds, for each correct process, the decision that a property demands, whatever the others do. A process
+	// without an entry is not forced.
 	Forced map[parley.ID]Forced
-	// Binds is a property that breaks if the process to which this run looks like the one before it and the
-	// process to which it looks like the one after it decide differently; empty at the ends.
+	// Binds is a property that breaks if two processes decide differently in this run. One process is the process to
+	// which this run looks like the previous run. The other is the process to which it looks like the next run. Binds
+	// is empty in the first run and in the last run.
 	Binds string
 	// History is the requests and deliveries of the run, with the decisions of the machines.
 	History *parley.History
@@ -56,25 +57,26 @@ type Lie struct {
 // ErrUnfinished reports that a search for pairs ended before an answer.
 var ErrUnfinished = errors.New("the search ended before an answer")
 
-// Indistinguishable looks, in a synchronous protocol with more liars than it tolerates, for the argument
-// that no decision rule can help: a chain of runs, each of which looks the same as the next one to some
-// process that is correct in both. In the first run validity forces the process of the first pair to decide
-// one value, in the last run it forces that of the last pair to decide another. In each run between them
-// agreement demands that the two processes which it shares with its neighbors decide the same. So a
-// property breaks in one of the runs, whatever the processes decide from what they receive.
+// Indistinguishable searches, in a synchronous protocol with more liars than it tolerates, for a proof that no
+// decision rule can help. The proof is a chain of runs. Each run looks the same as the next run to some process that
+// is correct in both: the two runs are a pair. In the first run validity forces the process of the first pair to
+// decide one value. In the last run validity forces the process of the last pair to decide another value. In each run
+// between them, agreement demands that the processes of its two pairs decide the same. So a property breaks in one of
+// the runs, whatever the processes decide from what they receive.
 //
-// With three processes and one liar this is the lecture's proof: case one, in which a lieutenant lies; case
-// two, in which the source does, and which looks the same to the other lieutenant; and case one once more,
-// with the parts of the lieutenants exchanged.
+// With three processes and one liar this is the lecture's proof. In case one, a lieutenant lies. In case two, the
+// source lies, and this looks the same to the other lieutenant. The third case is case one again, with the roles of
+// the lieutenants exchanged.
 //
-// The pairs are returned in order: the second run of each is the first run of the next one. The chain is a
-// shortest one and, of these, one with the fewest liars and choices to lie. If there is none, both results
-// are nil; then some decision rule breaks nothing in any run that begins with the roots.
+// The result has the pairs in order: the second run of each pair is the first run of the next pair. The chain has the
+// fewest runs that are possible. Of the chains with so few runs, it is one with the fewest liars and choices to lie.
+// If there is no chain, both results are nil. Then some decision rule breaks nothing in any run that begins with the
+// roots.
 //
-// It uses the options Protocol and Roots, and Memory, For, Progress and States, which bounds the number of
-// views: a view is what a process has received up to a round of a run. If a limit is hit or the context
-// ends, the error is [ErrUnfinished]. As in [Search], whose conditions hold, the lies to each process in
-// the last round are enumerated separately.
+// Indistinguishable uses the options Protocol, Roots, Memory, For, Progress and States. States bounds the number of
+// views. A view is what a process has received up to a round of a run. If a limit is hit or the context ends, the
+// error is [ErrUnfinished]. Indistinguishable has the same conditions as [Search]. It also enumerates the lies to
+// each process in the last round separately.
 func Indistinguishable(ctx context.Context, o explore.Options) ([]Pair, error) {
 	views := o.States
 	o.States = 0

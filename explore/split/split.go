@@ -1,7 +1,6 @@
 // Package split explores synchronous protocols faster: it explores their last round separately for each receiver.
-// This is possible because a process sends nothing after the last round, so a lie to it in that round affects no
-// other process. The cost of the last round is then the sum of the numbers of lies to each receiver, instead of
-// their product.
+// This is possible because processes send nothing after the last round. So a lie in the last round affects only its
+// receiver. The number of lies to try in the last round is then the sum over the receivers, instead of the product.
 package split
 
 import (
@@ -27,15 +26,15 @@ import (
 // most is the maximum number of processes of a system.
 const most = explore.MaxProcesses
 
-// Search is [explore.Search] by rounds with the last round split. After it has tried everything that the
-// coalition may send in the earlier rounds, it takes each correct process through the last round
-// separately, once for each set of lies to it, and checks the properties on all combinations of the
-// different results. The verdict is the same as from [explore.Search].
+// Search does what [explore.Search] does by rounds, but splits the last round. First it tries everything that the
+// coalition may send in the earlier rounds. Then it takes each correct process through the last round separately,
+// once for each set of lies to this process. It checks the properties on all combinations of the different results.
+// The verdict is the same as the verdict of [explore.Search].
 //
-// No history contains what faulty processes deliver. Search returns an error if the protocol does not fit:
-// a process that acts within a round, such as one that closes it early, or that calls Choose itself, and a
-// last round with an effect other than a delivery. It ignores the options Step, which is taken to be
-// Rounds, and Order.
+// No history contains what faulty processes deliver. Search returns an error if the protocol does not fit. Three
+// things do not fit: a process that acts within a round, for example by closing the round early; a process that calls
+// Choose itself; and a last round with an effect other than a delivery. Search ignores the option Order. It also
+// ignores the option Step, and uses step size Rounds.
 func Search(ctx context.Context, o explore.Options) (Report, error) {
 	x, err := newSearch(ctx, o)
 	if err != nil {

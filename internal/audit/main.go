@@ -1,7 +1,7 @@
-// Command audit runs clusters of real processes in which some nodes are traitors (nodes that lie). It then audits
-// the traces of the other nodes, as "parley audit" does. The clusters run agreements on the values of single nodes,
-// agreements on the vector of all values, and a Byzantine total order. They run many instances of each at the same
-// time, and traitors with every behavior.
+// Command audit runs clusters of real processes in which some nodes are traitors (nodes that lie). It then audits the
+// traces of the other nodes, as "parley audit" does. The clusters run agreements on the values of single nodes,
+// agreements on the vector of all values, and a Byzantine total order. Many instances of each run at the same time,
+// and the traitors use every behavior.
 package main
 
 import (

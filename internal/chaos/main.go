@@ -3,20 +3,20 @@
 // operation was lost, whether all nodes delivered in one order, whether the answers were linearizable, and how long
 // recovery took after each fault.
 //
-// One fault is a liar: a test process of package cluster, which -liar names, replaces a node. It has the node's key
-// and folder, and sends wrong values in some fields of every kind of message of groups and tables. While the liar
-// is active, requests have unknown outcomes, and deliveries may differ. So the judged load stops before the liar
-// starts, when every earlier request is answered and delivered everywhere. While the liar is active, the other
-// nodes get requests on other keys, which are not judged.
+// One fault is a liar: a test process of package cluster replaces a node. The flag -liar names its program. The liar
+// has the node's key and folder, and sends wrong values in some fields of every kind of message of groups and tables.
+// While the liar is active, requests have unknown outcomes, and deliveries may differ. So the judged load stops
+// before the liar starts, and the liar starts only when every earlier request is answered and delivered everywhere.
+// While the liar is active, the other nodes get requests on other keys. The command does not judge these requests.
 //
 // After the liar is killed, the other nodes must recover within the time of -heal. Then the replaced node restarts
 // with an empty folder, and all nodes must recover within twice the time of -heal. After a liar, nodes may number
-// their deliveries differently. Nodes that differ from most others then rejoin with empty folders, and the run
-// reports that. After that the judged load continues.
+// their deliveries differently. Nodes that differ from most others then rejoin with empty folders, and the command
+// reports this. After that the judged load continues.
 //
 // All operations that were acknowledged before the liar started, or after it was killed, must still be there.
-// Deliveries must be in one order up to the start of the liar. They must again be in one order from a fence on,
-// which is a payload that is broadcast after the recovery.
+// Deliveries must be in one order up to the start of the liar. After the recovery the command broadcasts a special
+// payload, the fence. From the fence on, deliveries must again be in one order.
 //
 // Each node is a separate process, with its own network namespace and its own disk. This needs root. With -bare,
 // nodes are plain processes on the loopback interface. These need no privileges, but can only be killed and paused.

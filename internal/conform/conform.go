@@ -1,9 +1,9 @@
 // Package conform runs worked cases against the protocols' machines. A worked case is an example with known
 // results. The cases are in JSON files.
 //
-// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional notes,
-// the fields of its family, and the expected results under the key expect. Each key under expect is checked. An
-// unknown key is an error, and so is a check that can never fail.
+// A file is {"family": NAME, "cases": [CASE, ...]}. Every case has an id, a source_ref, a basis, optional notes, the
+// fields of its family, and the expected results under the key expect. The package checks each key under expect. An
+// unknown key is an error. A check that can never fail is also an error.
 package conform
 
 import (

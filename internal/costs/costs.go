@@ -1,5 +1,5 @@
-// Package costs lists the costs of agreement: how many processes tolerate how many faults, and how many rounds and
-// messages that takes.
+// Package costs lists the costs of agreement. For each number of faults, it gives the necessary numbers of processes,
+// rounds and messages.
 package costs
 
 import (

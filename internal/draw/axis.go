@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"strconv"
+
 	"parley"
 	"parley/internal/draw/prose"
 )
@@ -36,7 +38,7 @@ func (a axis) draw(s *sketch, top, low int, unit string) {
 	first := wide("words", prose.Number(uint64(a.from)))
 	for t := (a.from + by - 1) / by * by; t <= a.to; t += by {
 		x := a.at(t)
-		s.line("guide", x, top, x, low+4)
+		s.line("guide", x, top, x, low+4).Value = strconv.FormatInt(int64(t), 10) // a page finds times by these
 		s.parts("words", x, low+17, middle, inked(prose.Number(uint64(t)), 0))
 	}
 	s.line("axis", a.left, low, a.left+a.width, low)

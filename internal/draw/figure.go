@@ -1,9 +1,9 @@
 // Package draw draws runs as scenes (pictures in the form of package scene). It draws message diagrams, space-time
-// diagrams, states and clocks over time, orders of delivery, and information trees. It also draws two runs side by
-// side that look the same to a process.
+// diagrams, states and clocks over time, orders of delivery, and information trees. It also draws, side by side, two
+// runs that look the same to one process.
 //
-// Every function is pure: the same data give the same scene. A picture that would be too big is folded or
-// collapsed, or it shows numbers in place of its parts. It is never refused.
+// Every function is pure: the same data give the same scene. If a picture would be too big, the package folds or
+// collapses it, or shows numbers in place of its parts. It never refuses to draw a picture.
 package draw
 
 import (

@@ -17,6 +17,8 @@ import (
 type Order struct {
 	reading.Style
 	reading.Sequences
+	// Tainted are events that depend on what broke a property.
+	Tainted map[uint64]bool
 }
 
 func (Order) values() []string { return nil }
@@ -66,6 +68,7 @@ func (d Order) picture(inks scene.Palette, _ int) picture {
 		r.row(&ground, &cells, parley.ID(id))
 	}
 	r.joins(&ground)
+	r.inversions(&cells)
 	y := 34 + len(d.Rows)*orderPitch
 	for _, line := range r.keys {
 		for _, part := range prose.Lines(line, columns("note", figureWidth)) {
@@ -166,6 +169,10 @@ func (r *rank) row(ground, s *sketch, id parley.ID) {
 			r.used["cell"] = true
 		}
 		m.Value = item.Text
+		if r.Tainted[c.Event] {
+			s.path("taint", "%s", hatching("/", r.x(place), y, r.cell, cellHeight))
+			r.used["taint"] = true
+		}
 		s.parts("words", r.x(place)+r.cell/2, y+cellHeight/2+4, middle, part)
 		s.tip(from, fmt.Sprintf("%s %s at %s", name, c.Says, clockTime(c.Time)))
 		s.about(from, scene.Event(c.Event), c.Event, 0)
@@ -204,8 +211,48 @@ func (r *rank) joins(s *sketch) {
 			}
 			if to, drawn := r.place(id+1, below); drawn {
 				m := s.line("join", r.x(from)+r.cell/2, r.y(id)+cellHeight, r.x(to)+r.cell/2, r.y(id+1))
-				m.Ink = r.ink(c.Item)
+				m.Ink, m.Since = r.ink(c.Item), max(c.Event, r.Rows[id+1][below].Event)
 				r.used["join"] = true
+			}
+		}
+	}
+}
+
+// mostInversions is the maximum number of marked crossings between two rows.
+const mostInversions = 24
+
+// inversions marks where the lines of two messages cross: the two processes deliver them in different orders.
+func (r *rank) inversions(s *sketch) {
+	for id := range parley.ID(max(len(r.Rows)-1, 0)) {
+		type joined struct{ top, low, item, since int }
+		var all []joined
+		for nth, c := range r.Rows[id] {
+			below := slices.IndexFunc(r.Rows[id+1], func(d reading.Passed) bool { return d.Item == c.Item })
+			from, drawn := r.place(id, nth)
+			if below < 0 || !drawn || !r.Items[c.Item].Delivered {
+				continue
+			}
+			if to, drawn := r.place(id+1, below); drawn {
+				all = append(all, joined{r.x(from), r.x(to), c.Item, int(max(c.Event, r.Rows[id+1][below].Event))})
+			}
+		}
+		marked := 0
+		for k, b := range all {
+			for _, a := range all[:k] {
+				if a.low <= b.low || marked == mostInversions {
+					continue
+				}
+				marked++
+				part := float64(b.top-a.top) / float64(b.top-a.top+a.low-b.low) // of the way down
+				x := a.top + int(part*float64(a.low-a.top)) + r.cell/2
+				y := r.y(id) + cellHeight + int(part*float64(orderPitch-cellHeight))
+				first := len(s.marks)
+				s.circle("inversion", x, y)
+				s.tip(first, fmt.Sprintf("%s delivers %s before %s, and %s delivers %s first", r.Called(id),
+					r.Items[a.item].Text, r.Items[b.item].Text, r.Called(id+1), r.Items[b.item].Text))
+				since := uint64(max(a.since, b.since))
+				s.about(first, scene.Event(since), since, 0)
+				r.used["inversion"] = true
 			}
 		}
 	}
@@ -214,6 +261,13 @@ func (r *rank) joins(s *sketch) {
 func (r *rank) legend(longest int) (out legend) {
 	out.add(r.used["cell"], "delivered message", box("cell"))
 	out.add(r.used["join"], "the same message", dash("join"))
+	out.add(r.used["inversion"], "delivered in different orders", func(s *sketch, x, y int) {
+		s.circle("inversion", x+13, y)
+	})
+	out.add(r.used["taint"], "contaminated: it depends on a missed delivery", func(s *sketch, x, y int) {
+		s.rect("cell", x, y-7, 26, 14)
+		s.path("taint", "%s", hatching("/", x, y-7, 26, 14))
+	})
 	out.add(r.used["other"], "indication or restart", box("cell-other"))
 	out.add(r.used["faulty"], "faulty process", faultyName)
 	if r.Delivered {

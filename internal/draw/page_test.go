@@ -57,10 +57,10 @@ func TestPage(t *testing.T) {
 	}
 	for name, s := range scenes(t) {
 		picture := string(svg.Page(s, "one"))
+		golden(t, "scene-"+name+".json", string(s.JSON()))
 		all := well(t, picture)
 		if name == "crashed" || name == "spacetime" {
 			golden(t, "page-"+name+".svg", picture)
-			golden(t, "page-"+name+".json", string(s.JSON()))
 		}
 		ids := make(map[string]bool)
 		for _, list := range all {

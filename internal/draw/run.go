@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"slices"
+
 	"parley"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
@@ -18,6 +20,12 @@ type Run struct {
 	Rounds   []reading.Round
 	// Trees are the information trees to draw.
 	Trees []Tree
+	// Waits are what processes held and waited for, if that is known.
+	Waits []reading.WaitSpan
+	// Cuts are the times in which links between processes lose everything.
+	Cuts []Cut
+	// Tainted are events that depend on what broke a property.
+	Tainted map[uint64]bool
 	// Steps reports that times are numbers of steps, because nothing determines the delays. Such a run has no clocks.
 	Steps bool
 }
@@ -33,6 +41,7 @@ const (
 	ClocksPicture    = "clocks"
 	StagesPicture    = "stages"
 	OrderPicture     = "order"
+	WaitingPicture   = "waiting"
 	RoundsPicture    = "rounds"
 	SpaceTimePicture = "spacetime"
 	TreePicture      = "tree"
@@ -69,13 +78,16 @@ func (r *Run) parts() (parts []Part, names []string) {
 	}
 	stages, staged := reading.StagesOf(r.Protocol, r.Events, r.Style)
 	if staged {
-		add(StagesPicture, Stages{r.Style, stages, unit})
+		add(StagesPicture, Stages{r.Style, stages, unit, r.Cuts})
 	}
 	rounds := r.Protocol.Timing == parley.Synchronous
 	events := !rounds && !staged && len(parts) == 0 // messages say less than states and clocks
 	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
 	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
-		add(OrderPicture, Order{r.Style, order})
+		add(OrderPicture, Order{r.Style, order, r.Tainted})
+	}
+	if slices.ContainsFunc(r.Waits, waits) {
+		add(WaitingPicture, Waiting{r.Style, r.Waits, order, unit})
 	}
 	switch {
 	case rounds:

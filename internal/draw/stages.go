@@ -19,7 +19,11 @@ type Stages struct {
 	reading.Stages
 	// Unit is the unit of time.
 	Unit string
+	Cuts []Cut
 }
+
+// Cut is a time in which some processes cannot reach others. Until 0 means to the end.
+type Cut struct{ Since, Until parley.Tick }
 
 // stageLook is the look of a stage: its colors, its texture, and its names in a bar and in the legend.
 type stageLook struct {
@@ -75,10 +79,61 @@ func (d Stages) picture(scene.Palette, int) picture {
 		l.lane(&bars, i)
 	}
 	l.axis.draw(&ground, 28, l.bottom, d.Unit)
+	l.cuts(&ground)
+	l.parting(&bars)
 	return picture{
 		width: figureWidth, height: l.bottom + 24, legend: l.legend(),
 		marks: slices.Concat(ground.marks, arrows.marks, bars.marks),
 	}
+}
+
+// cuts marks the times in which the network is cut.
+func (l *lanes) cuts(s *sketch) {
+	known := make(map[Cut]bool)
+	for _, c := range l.Cuts {
+		if known[c] || c.Since > l.axis.to {
+			continue
+		}
+		known[c], l.used["cut"] = true, true
+		until := l.axis.to
+		if c.Until > 0 {
+			until = min(until, c.Until)
+		}
+		x := l.axis.at(c.Since)
+		s.rect("cutoff", x, 24, max(l.axis.at(until)-x, 3), 5).Tip = "the network is cut from " + clockTime(c.Since)
+		s.line("cut", x, 24, x, l.bottom)
+		if c.Until > 0 && c.Until <= l.axis.to {
+			s.line("cut", l.axis.at(until), 24, l.axis.at(until), l.bottom)
+		}
+	}
+}
+
+// parting marks the first time at which one process has committed and another one has aborted.
+func (l *lanes) parting(s *sketch) {
+	if l.Named {
+		return
+	}
+	first := make(map[parley.Stage]reading.StageSpan)
+	for _, lane := range l.Lanes {
+		for _, span := range lane.Spans {
+			if known, has := first[span.Stage]; !l.Faulty.Has(lane.At) && (!has || span.Event < known.Event) {
+				first[span.Stage] = span
+			}
+		}
+	}
+	a, committed := first[parley.StageCommitted]
+	b, aborted := first[parley.StageAborted]
+	if !committed || !aborted {
+		return
+	}
+	if a.Event > b.Event {
+		b = a
+	}
+	x, from := l.axis.at(b.Since), len(s.marks)
+	s.line("parting", x, 30, x, l.bottom)
+	s.tip(from, "the outcomes differ from "+clockTime(b.Since))
+	s.about(from, scene.Event(b.Event), b.Event, 0)
+	l.used["parting"] = true
 }
 
 // end returns the time at which the picture ends: some time after the last change, or with the run if that is near.
@@ -277,6 +332,12 @@ func (l *lanes) legend() (out legend) {
 		s.cross(x+5, y)
 	})
 	out.add(l.used["faulty"], "faulty process", faultyName)
+	out.add(l.used["cut"], "the network is cut", func(s *sketch, x, y int) {
+		s.rect("cutoff", x, y-3, 26, 5)
+	})
+	out.add(l.used["parting"], "one has committed, and another one has aborted", func(s *sketch, x, y int) {
+		s.line("parting", x+13, y-9, x+13, y+9)
+	})
 	if l.Over > l.axis.to {
 		out.remark(fmt.Sprintf("The run ends at %s; no process changes its state after %s.",
 			clockTime(l.Over), clockTime(l.Changed)))

@@ -172,7 +172,7 @@ func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 		out = append(out, valueEntry(inks, v))
 	}
 	out.add(true, "path, input → output", func(s *sketch, x, y int) { s.rect("node-sign", x, y-7, 26, 14) })
-	faulty, alike, several, deep, brief := false, false, false, false, false
+	faulty, alike, several, deep, brief, own := false, false, false, false, false, false
 	for _, b := range l.boxes {
 		if b.n.Rest > 0 {
 			continue
@@ -183,12 +183,14 @@ func (l *treeLayout) legend(inks scene.Palette) (out legend) {
 		several = several || !bare && b.n.Times > 1
 		deep = deep || !bare && b.n.Below.Nodes > 0
 		brief = brief || bare
+		own = own || b.n.InputVotes(l.Of)
 	}
 	note := func(text string) sign {
 		return func(s *sketch, x, y int) { s.text("note", x+13, y+4, middle, text) }
 	}
 	out.add(brief && l.survey.Dotted, "last step of the path, output", note(".3 1"))
 	out.add(brief && !l.survey.Dotted, "path, output", note("12 1"))
+	out.add(own, "an input that is also the vote of "+l.Called(l.Of)+" at the node", note("in →"))
 	out.add(l.outvoted, "outvoted by its siblings", dash("outvoted"))
 	out.add(faulty, "relayed by a faulty process", func(s *sketch, x, y int) {
 		s.rect("node-sign", x, y-7, 26, 14).Faulty = true

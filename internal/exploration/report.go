@@ -258,3 +258,11 @@ func (e *Result) Output() Output {
 
 // Rate returns the number of states visited per second.
 func Rate(p explore.Progress) uint64 { return uint64(float64(p.States) / max(p.Took.Seconds(), 1e-3)) }
+
+// Counterexample returns the counterexample of one finding of the output, or nil if none was made.
+func (e *Result) Counterexample(i int) *Counterexample {
+	if i >= len(e.found) || e.found[i].Log == nil {
+		return nil
+	}
+	return e.found[i]
+}

@@ -66,6 +66,8 @@ type Flags struct {
 	seed       uint64
 	signatures string
 	beyond     bool
+	node       string
+	own        []string // the protocol's own flags
 	memory     uint64
 	host       Host
 	// ViewOnly are the flags that do not change the run. Whoever adds others to the same set lists them here.
@@ -76,7 +78,7 @@ type Flags struct {
 func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 	f := &Flags{protocol: p.Name, ViewOnly: []string{"memory"}}
 	fs.Usage = func() {} // the command prints the help
-	f.Declare(p, fs)
+	f.own = f.Declare(p, fs)
 	fs.StringVar(&f.faulty, "faulty", "", "faulty `processes` and their behaviors, as in "+
 		"1=twofaced,5=flip,6=crash@r2:3 (default: none)")
 	fs.StringVar(&f.values, "values", "1", "initial `values`: one for all processes that propose, or one for "+
@@ -87,6 +89,8 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "allow n and m beyond the bound, where the theorem "+
 		"promises nothing")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
+	fs.StringVar(&f.node, "node", "", "run this `command` as each process, in place of the protocol's own code; it "+
+		"speaks lines of JSON")
 	f.host.declare(fs)
 	f.Plan.Declare(fs, scenario.Keys, nil)
 	return f

@@ -25,7 +25,7 @@ type PlanFlags struct {
 var planHelp = map[string]string{
 	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; " +
 		"process \"at\" gets the request at time \"when\"; in place of broadcast and to, an entry can have propose: " +
-		"VALUE, leave: true, setup: {active: [1, 2]}, or the three keys command: WORDS, client: NUMBER, " +
+		"VALUE, or leave: true, or setup: {active: [1, 2]}, or the three keys command: WORDS, client: NUMBER, " +
 		"number: NUMBER",
 	"workload": "random broadcasts, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: " +
 		"5000}'",
@@ -37,8 +37,9 @@ var planHelp = map[string]string{
 	"links": "`list` of rules for links, as in '[{from: 1, to: [2, 3], since: 100, until: 900, loss: 1, " +
 		"delay: 5..9}]'",
 	"partitions": "`list` of partitions, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
-	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]'; " +
-		"with step: 3 in place of when: 500, the process crashes during its third step",
+	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]': " +
+		"process 2 crashes in its first step from tick 500 on, after one effect of this step, and restarts 900 " +
+		"ticks later without its durable state; step: 3 in place of when: 500 means its third step",
 	"pauses":     "`list` of pauses of processes, as in '[{process: 2, since: 100, for: 900}]'",
 	"clocks":     "`list` of wrong clocks, as in '[{process: 2, offset: 5ms, drift: 100}]'; drift is in parts per million",
 	"suspicions": "`list` of false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",

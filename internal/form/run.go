@@ -14,6 +14,10 @@ type Run struct {
 	Args     []string // the arguments of "parley run" that repeat the run
 	Host     string   // the host that makes the run; empty for the simulator
 	Words    string   // describes the host, if not the simulator
+	// Node is the program that is each process, with its arguments; nil: the processes are machines. Settings are the
+	// protocol's own flags, which the program gets.
+	Node     []string
+	Settings map[string]string
 }
 
 // Style returns the style in which the run is drawn.

@@ -223,9 +223,11 @@ func lineOf(err error, line int) int {
 	return line
 }
 
-// private are the flags that no file may set. A file may come from an untrusted source: it must not write files or
-// take more memory than its user allows.
-var private = []string{"scenario", "help", "svg", "trace", "json", "color", "memory", "seeds", "all", "workers"}
+// private are the flags that no file may set. A file may come from an untrusted source: it must not write files, run
+// programs, or take more memory than its user allows.
+var private = []string{
+	"scenario", "help", "svg", "trace", "json", "open", "color", "memory", "node", "seeds", "all", "workers",
+}
 
 // FileMaySet reports whether a scenario file may set a flag.
 func FileMaySet(flag string) bool { return !slices.Contains(private, flag) }

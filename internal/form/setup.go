@@ -26,6 +26,9 @@ func (f *Flags) Setup() (Setup, error) {
 	if err != nil {
 		return s, err
 	}
+	if p, err = f.foreign(p, &s.Run); err != nil {
+		return s, err
+	}
 	p = run.Lying(p)
 	s.Protocol = p
 	if p.Bound != nil && !f.beyond {

@@ -1,5 +1,5 @@
-// Package must ends a function at its first error. It is for development programs that stop at every error, so that
-// not every call needs an if statement.
+// Package must ends a function at its first error, without an if statement after every call. It is for development
+// programs that stop at every error.
 //
 //	func copied(to, from string) (err error) {
 //		defer must.Return(&err)
@@ -7,8 +7,8 @@
 //		return os.WriteFile(to, b, 0o600)
 //	}
 //
-// A function that returns no error may use this package, too. Its doc comment must say: "It fails by must." One of
-// its callers must then defer Return, in the same goroutine, and return the error.
+// A function that returns no error may use this package, too. Its doc comment must say: "It fails by must." Then one
+// of the function's callers must defer Return, in the same goroutine, and return the error.
 package must
 
 import (

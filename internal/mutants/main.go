@@ -1,5 +1,5 @@
-// Command mutants changes the module by seeded bugs, the mutants, one at a time. It demands that the tests catch
-// each mutant.
+// Command mutants checks that the tests of the module detect seeded bugs, the mutants. It inserts one mutant at a
+// time.
 //
 // The file PACKAGE/testdata/mutants.txt lists the mutants of a package, in the form documented at the type mutant.
 // The command does not change the source tree: the flag -overlay passes the changed files to the go command. If no
@@ -7,9 +7,9 @@
 // found, or if a mutant does not compile. A mutant that is declared equivalent must make no test fail, and is
 // listed separately.
 //
-// For each mutant, the table names the test that failed; if several failed, the first one in the order of the
-// source. It also says how many seeds that test had tried before it failed. A test over seeds tries the seeds from
-// 0 or 1 on, and prints "seed 17", for example, when it fails. If a test tries several configurations, only the
+// For each mutant, the table names the test that failed. If several tests failed, it names the first of them in the
+// source. The table also says how many seeds this test had tried before it failed. A test over seeds tries the seeds
+// from 0 or 1 on, and prints "seed 17", for example, when it fails. If a test tries several configurations, only the
 // seeds of the configuration that failed count. A test without seeds is marked "unit" and counts as one seed.
 //
 //	go run ./internal/mutants [-short] [-only GLOB|assurance] [-j N]

@@ -4,7 +4,7 @@
 //	go run ./internal/reference
 //	go run ./internal/reference -man man
 //
-// The documentation of package made says where the generated parts of a page are.
+// The documentation of package internal/made says how a page marks its generated parts.
 package main
 
 import (

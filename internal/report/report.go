@@ -3,10 +3,13 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/agreement/problem"
+	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
 	"parley/internal/form"
 	"parley/trace"
@@ -14,16 +17,19 @@ import (
 
 // Report is the outcome of a run, as --json prints it.
 type Report struct {
-	Protocol  string            `json:"protocol"`
-	Title     string            `json:"title"`
-	Paper     string            `json:"paper"`
-	N         int               `json:"n"`
-	M         int               `json:"m"`
-	Seed      uint64            `json:"seed"`
-	Host      string            `json:"host,omitempty"` // empty for the simulator
-	Faulty    map[string]string `json:"faulty"`
-	Values    map[string]string `json:"values"`
-	Decisions map[string]string `json:"decisions"`
+	Protocol string   `json:"protocol"`
+	Title    string   `json:"title"`
+	Paper    string   `json:"paper"`
+	N        int      `json:"n"`
+	M        int      `json:"m"`
+	Seed     uint64   `json:"seed"`
+	Host     string   `json:"host,omitempty"` // empty for the simulator
+	Node     []string `json:"node,omitempty"` // the program that was each process, and its arguments
+	// Unrepeatable says that the same arguments and seed can make another run.
+	Unrepeatable bool              `json:"unrepeatable,omitempty"`
+	Faulty       map[string]string `json:"faulty"`
+	Values       map[string]string `json:"values"`
+	Decisions    map[string]string `json:"decisions"`
 	// Deliveries are in each process's order, without decisions.
 	Deliveries map[string][]string `json:"deliveries,omitempty"`
 	// Indications are what each process notified the layer above it of, such as suspicions.
@@ -44,6 +50,7 @@ type Report struct {
 	lossy    bool   // a link lost or doubled a message
 	largest  uint64 // bits of a message of a correct process in round 0
 	history  *parley.History
+	events   []trace.Event
 	explored bool // an explorer found the run
 }
 
@@ -53,8 +60,19 @@ type Verdict struct {
 	Says     string `json:"says"`
 	Outcome  string `json:"outcome"`
 	Because  string `json:"because"`
+	Proof    string `json:"proof,omitempty"` // of what held, in a few sentences
 	Broken   string `json:"broken,omitempty"`
 	Measured string `json:"measured,omitempty"`
+	// FirstEvent is the first event that breaks a broken property; 0: none does, the end of the run shows the break.
+	FirstEvent uint64 `json:"first_event,omitempty"`
+	// Witnesses are the events that show the break, in order.
+	Witnesses []Witness `json:"witnesses,omitempty"`
+}
+
+// Witness is an event that shows how a property is broken.
+type Witness struct {
+	Event uint64 `json:"event"`
+	Says  string `json:"says"`
 }
 
 // costs compares what was sent with the theorem's count for a run in which all processes are correct.
@@ -77,7 +95,8 @@ func New(s form.Run, log *trace.Log, facts trace.Facts) *Report {
 		Protocol: p.Name, Title: p.Title, Paper: p.Paper, N: p.N, M: p.M, Seed: s.Seed,
 		Faulty: make(map[string]string), Values: make(map[string]string), Decisions: make(map[string]string),
 		Refused: make(map[string]uint64), Events: log.Len(), Trace: log.Hash(), explored: facts.Explored,
-		run: s, Host: s.Host, HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
+		run: s, Host: s.Host, Node: s.Node, Unrepeatable: facts.Unrepeatable,
+		HeldUp: s.Host != "" && (facts.Processes.Paused || facts.Network.Late),
 	}
 	r.lossy = facts.Network.Lost || facts.Network.Cut || facts.Network.Doubled
 	header := s.Header(facts)
@@ -107,7 +126,7 @@ func New(s form.Run, log *trace.Log, facts trace.Facts) *Report {
 	for id, v := range problem.Decisions(h) {
 		r.Decisions[s.Names.Full(id)] = parley.Printable(v)
 	}
-	r.history = h
+	r.history, r.events = h, log.Events
 	r.judge(p, h, header.Facts.RunConditions(p, h))
 	return r
 }
@@ -209,8 +228,57 @@ func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.RunConditi
 			r.Judged[i] = v
 		}
 		r.violated = r.violated || v.Outcome() == parley.Violated
-		r.Verdicts = append(r.Verdicts, NewVerdict(v))
+		r.Verdicts = append(r.Verdicts, r.witnessed(NewVerdict(v), v))
 	}
+}
+
+// witnessed adds the events that show how the property is broken.
+func (r *Report) witnessed(out Verdict, v parley.Verdict) Verdict {
+	if v.Broken == nil || v.Property.Mode == parley.Sometimes {
+		return out
+	}
+	breach := v.Property.Breach(r.history)
+	if breach == nil {
+		return out // a check that answers differently the second time
+	}
+	out.FirstEvent = breach.First
+	words := reading.Words{Style: reading.Style{Width: 1 << 12, Name: r.history.Name}, Protocol: r.run.Protocol}
+	for _, order := range breach.Events {
+		e := r.events[order-1]
+		out.Witnesses = append(out.Witnesses, Witness{order, r.history.Name(e.At) + " " + words.Does(e)})
+	}
+	return out
+}
+
+// mostShown is how many events Shown names besides the first that breaks a property.
+const mostShown = 3
+
+// Shown says which events show how the property is broken, or "" if it is not broken.
+func (v Verdict) Shown() string {
+	var others []string
+	first := ""
+	for _, w := range v.Witnesses {
+		text := fmt.Sprintf("event %d, %s", w.Event, w.Says)
+		if w.Event == v.FirstEvent {
+			first = text
+		} else {
+			others = append(others, text)
+		}
+	}
+	if n := len(others) - mostShown; n > 0 {
+		others = append(others[:mostShown], prose.Count(uint64(n), "more event", "more events"))
+	}
+	switch rest := strings.Join(others, "; "); {
+	case first != "" && rest != "":
+		return "first broken at " + first + ", together with " + rest
+	case first != "":
+		return "first broken at " + first
+	case v.Broken != "" && rest != "":
+		return "the end of the run shows it, together with " + rest
+	case v.Broken != "" && v.FirstEvent == 0:
+		return "the end of the run shows it"
+	}
+	return ""
 }
 
 // NewVerdict puts the verdict on one property into words.
@@ -222,10 +290,19 @@ func NewVerdict(v parley.Verdict) Verdict {
 	if out.Outcome == parley.NotApplicable {
 		out.Because = v.Vacuous
 	}
+	if out.Outcome == parley.Held {
+		out.Proof = v.Promise.Proof
+	}
 	if v.Broken != nil {
 		out.Broken = v.Broken.Error()
 	}
 	return out
+}
+
+// shown returns which events show how a property is broken.
+func (r *Report) shown(property string) string {
+	i := slices.IndexFunc(r.Verdicts, func(v Verdict) bool { return v.Property == property })
+	return r.Verdicts[i].Shown()
 }
 
 // Violated reports whether a promise was broken.

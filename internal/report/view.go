@@ -48,7 +48,7 @@ type View struct {
 func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.ID) parley.Tree) (*View, error) {
 	s := r.run
 	v := &View{report: r, run: s, log: log, options: o, style: s.Style(width)}
-	v.style.Color = o.Color
+	v.style.Color, v.style.Honest = o.Color, honest(s, log)
 	for id := range parley.ID(s.Protocol.N) {
 		if !r.history.Correct(id) {
 			v.style.Faulty.Add(id)
@@ -128,7 +128,11 @@ func (v *View) origin() string {
 	if v.run.Host != "" {
 		return v.run.Words
 	}
-	return fmt.Sprintf("seed %d", v.run.Seed)
+	text := fmt.Sprintf("seed %d", v.run.Seed)
+	if len(v.run.Node) > 0 {
+		text += ", each process runs the program " + parley.Printable([]byte(strings.Join(v.run.Node, " ")))
+	}
+	return text
 }
 
 // Owner returns the process whose information tree is shown, and whether there is one.
@@ -227,6 +231,9 @@ func (v *View) Print(w io.Writer) error {
 		end = left + "\n" + end
 	}
 	end = prose.Fold(end, v.style.Width) + "\n"
+	if v.report.Unrepeatable {
+		end += prose.Fold(Unrepeatable("This run"), v.style.Width) + "\n"
+	}
 	if v.Heading == "" {
 		end += input.Command("the same again: ", v.run.Args, v.style.Width) + "\n"
 	}
@@ -326,7 +333,7 @@ func (s subtree) Root() []parley.ID { return s.root }
 func (v *View) card() term.Card {
 	c := term.Card{
 		Style: v.style, Title: "Verdict", Verdicts: v.report.Judged, Measured: v.report.Cost.Correct,
-		Counted: v.counted(), ValueBits: v.report.Cost.Bits,
+		Counted: v.counted(), ValueBits: v.report.Cost.Bits, Shown: v.report.shown,
 	}
 	p := v.run.Protocol
 	if p.Cost != nil {
@@ -399,6 +406,20 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 	if p.Timing == parley.Synchronous {
 		r.Rounds = v.Rounds()
 	}
+	for _, one := range v.report.Judged {
+		if one.Property.Tainted == nil || one.Broken == nil {
+			continue
+		}
+		r.Tainted = make(map[uint64]bool)
+		for _, order := range one.Property.Tainted(v.report.history) {
+			r.Tainted[order] = true
+		}
+	}
+	for _, l := range v.run.Plan.Links {
+		if l.Loss == 1 {
+			r.Cuts = append(r.Cuts, draw.Cut{Since: l.Since, Until: l.Until})
+		}
+	}
 	for _, t := range v.trees() {
 		if root := t.Root(); root[0] != v.owner { // a process's agreement on its own value shows nothing
 			r.Trees = append(r.Trees, draw.Tree{Tree: t.Tree, TreeOptions: t.options})
@@ -406,4 +427,10 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 		}
 	}
 	return r
+}
+
+// Unrepeatable says why runs of programs cannot be repeated.
+func Unrepeatable(runs string) string {
+	return runs + " cannot be repeated exactly: a program did not end its answers with parley_done, so Parley waited " +
+		"for them, and the result depends on the speed of this computer."
 }

@@ -5,10 +5,10 @@
 //	go run ./internal/steady -short [-base REF]
 //
 // Every fourth run uses one processor (GOMAXPROCS=1), and every fourth run competes with two busy loops. The file
-// bin/steady.json stores which runs have passed. So if you interrupt the command, the next command continues with
-// the remaining runs, provided that the commit is the same. If a run fails, the file bin/steady.txt stores its
-// output, and the next command starts from scratch. When all runs have passed, the command writes the table into
-// the page.
+// bin/steady.json stores which runs have passed. So if you interrupt the command and start it again, it continues
+// with the remaining runs, provided that the commit is the same. If a run fails, the file bin/steady.txt stores its
+// output, and the next start of the command begins from scratch. When all runs have passed, the command writes the
+// table into the page.
 //
 // With -short, the command runs only the tests of the packages that have changed since a commit. It runs them three
 // times: alone, with one processor, and with two busy loops.

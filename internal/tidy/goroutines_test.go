@@ -18,7 +18,7 @@ var goStatements = map[string]exception{
 	"cli/demo/order.go":                      {1, "a subscription: its context ends it"},
 	"cli/demo/demo.go":                       {1, "nodes close what it waits for"},
 	"cli/local/control.go":                   {1, "a channel that is closed"},
-	"cli/local/node.go":                      {1, "a channel that is closed when the process ends"},
+	"cli/local/node.go":                      {2, "channels that are closed when the process ends"},
 	"cluster/api/participant/participant.go": {1, "a channel that is closed when the answer is there"},
 	"cluster/harness/run.go":                 {1, "a channel that is closed when the process ends"},
 	"cluster/harness/crash.go":               {1, "the process, which crashes in it"},

@@ -37,6 +37,7 @@ services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/
 drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
+labs      = internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -91,6 +92,9 @@ cluster/api/participant free   : cluster cluster/api/parleyv1
 cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
+exercises              pure    : core adapters protocols
+exercises/model        free    :
+exercises/model/*      pure    : core adapters problems
 parleytest             seeded  : core adapters faulty trace hosts problems
 internal/committest    free    : core sim parleytest commit/problem
 internal/viewtest      free    : core sim parleytest problems membership/group
@@ -100,6 +104,7 @@ internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
+internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
 internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
@@ -109,31 +114,36 @@ internal/bench         free    : core adapters faulty trace hosts protocols agre
 internal/naming        pure    : core
 internal/input         free    : core internal/nearest
 internal/costs         pure    : core
-internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench inputs
+internal/envelope      seeded  : core problems
+internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench internal/envelope inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
 internal/exploration   free    : core faulty trace sim explore explore/* run problems drawing internal/scenario forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
 cli/console            free    : core trace internal/nearest internal/draw/prose internal/input
 cli/child              free    : core cluster/harness
+cli/foreign            free    : core internal/envelope internal/input cli/child
 cli/cert               free    : core cluster/cert cli/console
 cli/client             free    : core cluster cluster/cert cluster/nodefile cluster/api/* cli/console internal/draw/prose
 cli/node               free    : core cluster cluster/* cluster/api/* cli/client cli/console
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
-cli/show               free    : core trace internal/nearest internal/report cli/console
-cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/show
-cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console
-cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/run cli/show
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
-internal/lab/traitor   free    : core faulty trace sim explore forms
+internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
 internal/lab/likeness  free    : core faulty trace drawing forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/lab/* forms
+internal/lab/link      free    :
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-cli/lab                free    : core docs/scenarios internal/lab/* cli/console
+internal/lab/live      free    : core lockstep trace membership/group cluster cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
+cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
+cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show
+cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console cli/lab
+cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
+cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/lab cli/run cli/show
 cli/create             free    : core cli/console
+cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercises exercises/model cli/console cli/create
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine

@@ -1,5 +1,5 @@
-// Package viewtest helps to test broadcasts in views (membership/group). It makes runs in which every kind of fault
-// occurs for some time. After that time, it checks what must hold then.
+// Package viewtest helps to test broadcasts in views (membership/group). It makes runs in which faults of every kind
+// occur for some time. Then the faults end, and it checks what must hold after them.
 package viewtest
 
 import (

@@ -12,24 +12,24 @@ import (
 // All times are in ticks.
 type Config struct {
 	N int
-	// Period is the time between two heartbeats; by default 500.
+	// Period is the time between two heartbeats. The default is 500.
 	Period parley.Tick
-	// Timeout is how long a process may be silent at first before it is suspected; by default 1800.
+	// Timeout is how long a process may be silent before it is suspected for the first time. The default is 1800.
 	Timeout parley.Tick
-	// Grow is added to the timeout of a process after each false suspicion of it, by default Period, until
-	// the timeout is Most, by default 8 times Timeout.
+	// Grow is added to the timeout of a process after each false suspicion of this process, until the timeout is
+	// Most. By default Grow is Period, and Most is 8 times Timeout.
 	Grow, Most parley.Tick
-	// Late is how late a process's own timer may fire before the process concludes that it was paused; by
-	// default 100.
+	// Late is how late a process's own timer may fire. If it fires later, the process concludes that it was paused.
+	// The default is 100.
 	Late parley.Tick
-	// Again is how many consecutive heartbeats clear a suspicion; by default 2. Each of them must come within
-	// a timeout after the last one. With 1 the first message of the process clears the suspicion.
+	// Again is how many consecutive heartbeats clear a suspicion. The default is 2. Each heartbeat must come within a
+	// timeout after the previous one. With 1 the first message of the process clears the suspicion.
 	Again int
-	// Grace is how long a link must be broken before heartbeats report it, by default 100. A link that is
-	// mended within it counts as never broken.
+	// Grace is how long a link must be broken before heartbeats report it. The default is 100. A link that is mended
+	// within this time counts as never broken.
 	Grace parley.Tick
-	// Delay is the operator's bound on message delays; by default 900. Only Accurate, Detection and the
-	// promises depend on it.
+	// Delay is the operator's bound on message delays. The default is 900. Only Accurate, Detection and the promises
+	// depend on it.
 	Delay parley.Tick
 	// Beats is how many heartbeats a process sends before it rests, so that a simulated run ends; 0 means no
 	// limit.
@@ -45,11 +45,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Accurate returns nil if the timeout guarantees that only crashed processes are suspected, provided that no
-// message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
-// at one rate. Then a process sends two heartbeats at most Period+Late apart, and they arrive at most Delay
-// later. The process that checks may itself be late by Late. A suspicion then also comes after the last
-// message on the link.
+// Accurate returns nil if the timeout guarantees that only crashed processes are suspected. The guarantee requires
+// that no message takes longer than Delay, no timer fires later than Late, no link loses anything, and all clocks run
+// at one rate. Then a process sends consecutive heartbeats at most Period+Late apart, and each arrives at most Delay
+// later. The process that checks may itself be late by Late. Then a suspicion also comes after the last message on
+// the link.
 func (c Config) Accurate() error {
 	c = c.WithDefaults()
 	if need := c.Period + 2*c.Late + c.Delay; c.Timeout < need {

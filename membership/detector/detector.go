@@ -1,53 +1,55 @@
-// Package detector implements a failure detector: if a process is silent, the detector guesses that the process has
-// crashed (it suspects the process).
+// Package detector implements a failure detector. If a process is silent, the detector suspects it: it guesses that
+// the process has crashed.
 //
 // The problem: processes crash, and the others must learn which processes have crashed. Once in a period, every
-// process sends a heartbeat to all others. It suspects a process that has been silent for longer than a timeout.
+// process sends a heartbeat to all others. A process suspects another process that has been silent for longer than a
+// timeout.
 //
 // The bound: every correct process eventually suspects every crashed process, even if any number of processes crash
-// (completeness). No other process is suspected (accuracy) if delays are bounded, no heartbeat is lost, and the
-// timeout is long enough:
+// (completeness). If delays are bounded, no heartbeat is lost, and the timeout is long enough, no other process is
+// suspected (accuracy). The condition for the timeout is:
 //
 //	timeout >= period + 2 lateness + delay
 //
-// Under these conditions, a suspicion comes after the last message on the link from the suspected process. Without
-// these conditions a suspicion may be wrong. The detector corrects a wrong suspicion: consecutive heartbeats clear
-// it, and the timeout for that process grows. If delays are bounded by less than the largest timeout, the detector
-// is wrong about a process only a few times (eventual accuracy).
+// Under these conditions, a process suspects another process only after the last message of that process has arrived.
+// Without these conditions a suspicion may be wrong. The detector corrects a wrong suspicion: consecutive heartbeats
+// clear the suspicion, and the timeout for that process grows. If delays are bounded by less than the largest
+// timeout, the detector is wrong about a process only a few times (eventual accuracy).
 //
 // Why it works: a crashed process sends no heartbeat, so its silence exceeds any timeout. A live process sends one
 // heartbeat in each period, so the time between two arrivals is at most a period plus the delay.
 //
-// A process must not suspect others because it was paused itself. If its own timer fires late, it was paused, and
-// may have unread heartbeats. So it suspects no process until it has listened for another whole timeout. A single
-// heartbeat does not clear a suspicion: otherwise a process whose heartbeats arrive at the very end of the timeout
-// would be suspected and trusted in turn.
+// A process must not suspect others because it was itself paused. If its own timer fires late, it was paused, and may
+// have unread heartbeats. So it suspects no process until it has listened for another whole timeout. A single
+// heartbeat does not clear a suspicion. Otherwise, if the heartbeats of a process arrive just before the timeout or
+// just after it, the process would be suspected and cleared again and again.
 //
-// A host may notice that a link is broken. It then need not wait for the timeout, but reports the link to the
-// detector ([Broke]). Heartbeats report broken links to the other processes. If more than half of all processes
-// report that their link with a process is broken, the process is suspected at once. A single broken link, or a
-// link that is mended within the grace period, causes no suspicion. In the pseudocode, b[p] is the set of processes
-// to which p reports a broken link:
+// A host may detect that a link is broken. It reports this to the detector at once ([Broke]), without waiting for the
+// timeout. Heartbeats report broken links to the other processes. If more than half of all processes report that
+// their link with a process is broken, the process is suspected at once. A single broken link, or a link that is
+// mended within the grace period, causes no suspicion. In the pseudocode, b[p] is the set of processes to which p
+// reports a broken link:
 //
 //	upon broken(q) for Grace, or mended(q):  send BEAT(broken) to all
 //	upon BEAT(b) from p:                     b[p] := b
 //	upon q in b[p] for more than n/2 p that are not suspected:  suspect q
 //
-// Not promised: that two processes suspect the same processes, or suspect them at the same time; anything about a
-// process that crashes and restarts before its timeout is over. A suspicion does not exclude a process. A layer
-// that acts on suspicions must tolerate wrong suspicions.
+// Two processes need not suspect the same processes, or suspect them at the same time. If a process crashes and
+// restarts before its timeout expires, the others may not detect the crash. A suspicion does not exclude a process. A
+// layer that acts on suspicions must tolerate wrong suspicions.
 //
-// Source: process failures that are detected by timeouts are from the lecture (docs/explanation/sources.md).
+// Source: the detection of process failures by timeouts is from the lecture (docs/explanation/sources.md).
 // Completeness and accuracy, and timeouts that grow, are from Chandra and Toueg (1996).
 //
 // # Decisions
 //
 // A process is suspected when a majority has lost its connections to the process. A host reports broken and mended
 // connections to the machines of views (detector.Broke, Mended). Heartbeats carry these reports, and more than half
-// of all processes must report a broken connection. Motive: after a kill, the others wait some milliseconds instead
-// of a second. The decision is made in machines, which are simulated and explored. Cost: suppose that a node loses
-// its connections to a majority at the same time, for longer than 4 ms. Then it is excluded although it is alive,
-// and joins again. If a link breaks with messages in flight, the view changes even if all members stay.
+// of all processes must report a broken connection. Motive: after a process was killed, the others wait some
+// milliseconds instead of a second. Machines make this decision, so simulations and explorations cover it. Cost:
+// suppose that a node loses its connections to a majority at the same time, for longer than 4 ms. Then it is excluded
+// although it is alive, and joins again. If a link breaks with messages in flight, the view changes even if all
+// members stay.
 package detector
 
 import (
@@ -57,8 +59,8 @@ import (
 	"parley"
 )
 
-// Beat is a heartbeat. Value: 1 if it is the last one before its sender rests, otherwise 0. Body: the
-// processes with which the sender's links are broken, see [Monitor.Word]; empty if there are none.
+// Beat is a heartbeat. Value: 1 if it is the last heartbeat before its sender rests, otherwise 0. Body: the processes
+// to which the sender's links are broken (see [Monitor.Word]), or empty if there are none.
 const Beat parley.Kind = 1
 
 // The indications, in addition to parley.Suspect (Origin: the suspected process).

@@ -29,8 +29,8 @@ func NewMonitor(c Config, self parley.ID) Monitor {
 		lost: make([]parley.Tick, c.N), said: make([]parley.Set, c.N)}
 }
 
-// Watch sets the processes to watch from now on; self is never watched. The timeout of a process that was not
-// watched before starts now. A process that is no longer watched is forgotten.
+// Watch sets the processes to watch from now on. The process itself is never watched. The timeout of a process that
+// was not watched before starts now. The Monitor forgets a process that is no longer watched.
 func (d *Monitor) Watch(now parley.Tick, who parley.Set) {
 	who.Remove(d.self)
 	if d.watched == (parley.Set{}) {
@@ -105,8 +105,8 @@ func (d *Monitor) Broke(now parley.Tick, q parley.ID) {
 // Mended records that the own link with q works again.
 func (d *Monitor) Mended(q parley.ID) { d.broken.Remove(q) }
 
-// Links determines which of the own links have been broken for at least Grace. It reports whether that has
-// changed since the last call: the caller must then send a heartbeat.
+// Links determines which of the own links have been broken for at least Grace. It reports whether these links have
+// changed since the last call. If they have, the caller must send a heartbeat.
 func (d *Monitor) Links(now parley.Tick) (changed bool) {
 	var broken parley.Set
 	for id := range d.broken.All() {
@@ -119,8 +119,8 @@ func (d *Monitor) Links(now parley.Tick) (changed bool) {
 	return changed
 }
 
-// Word encodes the own broken links for heartbeats: one bit for each process, the lowest bit of the first
-// byte for process 0, 1 if the link is broken. It returns nil if none is.
+// Word encodes the own broken links for heartbeats, with one bit for each process. The lowest bit of the first byte
+// is for process 0. A bit is 1 if the link is broken. If no link is broken, Word returns nil.
 func (d *Monitor) Word() []byte {
 	broken := d.said[d.self]
 	if broken == (parley.Set{}) {
@@ -133,7 +133,7 @@ func (d *Monitor) Word() []byte {
 	return word
 }
 
-// Said records the broken links that a process reports, and reports whether word is well-formed.
+// Said records the broken links that a process reports. It returns whether word is well-formed.
 func (d *Monitor) Said(from parley.ID, word []byte) bool {
 	var broken parley.Set
 	if len(word) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // Config must be identical on all processes.
 type Config struct {
-	// N is the number of processes, and M how many of them may be faulty in any way.
+	// N is the number of processes. M is how many of them may be faulty.
 	N, M int
 }
 

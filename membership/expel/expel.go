@@ -5,30 +5,30 @@
 // accept nothing more from the expelled process, and that process must learn that it is expelled. Up to m processes
 // lie. A liar may vote for an expulsion that no administrator has requested.
 //
-// Model: asynchronous messages; up to m processes are Byzantine. Messages are oral (unsigned): links lose nothing
-// and name the sender.
+// Model: asynchronous messages. Up to m processes are Byzantine, that is, they may do anything. Messages are oral
+// (unsigned). Links lose no messages, and tell the receiver which process sent a message.
 //
-// A process that an administrator has asked sends its vote to all others. A process expels another process (accepts
-// nothing more from it) when m+1 processes have voted for that. A process considers itself expelled when m+1
-// processes report that they have expelled it.
+// When an administrator asks a process, this process sends its vote to all others. When m+1 processes have voted to
+// expel a process, each process expels it: it accepts nothing more from the expelled process. A process considers
+// itself expelled when m+1 processes report that they have expelled it.
 //
 // Why it works: among m+1 processes, at least one is correct. So liars alone cannot expel a process, or make it
 // believe that it is expelled. If m+1 correct processes are asked, each correct process counts m+1 votes.
 //
-// Some services, such as agreed views, keep their promises only while no process lies. So they may exclude a
-// process sooner: a process is expelled from [Views] after one vote, and from [All] after m+1 votes.
+// Some services, such as agreed views, keep their promises only while no process lies. So they may exclude a process
+// sooner. A process is expelled from these services ([Views]) after one vote, and from all services ([All]) after m+1
+// votes.
 //
-// An expulsion applies to one incarnation: after a restart the process is another incarnation, which is not
-// expelled. The host reports to which incarnation a link leads, because a liar could claim any incarnation. When a
-// link comes up, a process sends again all messages that it could not send while the link was down. If a view
-// excludes a process, this does not name an incarnation, and the news may come late. So an exclusion by a view
-// expels a process only together with a vote, which names the incarnation.
+// An expulsion applies to one incarnation: after a restart the process is another incarnation, which is not expelled.
+// The host reports to which incarnation a link leads, because a liar could claim any incarnation. When a link comes
+// up, a process sends again all messages that it could not send while the link was down. When a view excludes a
+// process, the indication does not name an incarnation, and may come late. So an exclusion by a view expels a process
+// only together with a vote, which names the incarnation.
 //
-// Not promised: anything about votes of an expelled process, because its votes no longer count; anything about
-// requests that a process received before it crashed.
+// Votes of an expelled process do not count. A request that a process received before it crashed may have no effect.
 //
-// Source: the votes follow an idea of the lecture (docs/explanation/sources.md): m+1 equal reports mask m faults.
-// The protocol is this module's own.
+// Source: the votes follow an idea of the lecture (docs/explanation/sources.md): m+1 equal reports mask m faults. The
+// protocol was designed for Parley.
 package expel
 
 import "parley"
@@ -54,8 +54,7 @@ const (
 const (
 	// Shut reports that this process has expelled Origin. Value: its incarnation.
 	Shut parley.Kind = parley.Indication + 0x20 + iota
-	// Opened reports that Origin is another incarnation now, whose messages are
-	// accepted again.
+	// Opened reports that Origin is now another incarnation, and that its messages are accepted again.
 	Opened
 	// Expelled reports that the others have expelled this process.
 	Expelled

@@ -1,31 +1,31 @@
 // Package group implements agreed views. A view is a numbered set of processes, its members, on which all processes
 // agree. With each new view, the processes also agree on the messages that were delivered in the old view.
 //
-// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a view
-// must agree on its members. All processes that install two consecutive views must have delivered the same messages
-// in between (view synchrony). If a process has delivered a message in a view and then crashed or was excluded,
-// these processes must have delivered this message, too.
+// The problem: processes crash, and are suspected of a crash, perhaps wrongly. All processes that install a view must
+// agree on its members. All processes that install two consecutive views must have delivered the same messages in the
+// first of the two (view synchrony). This includes every message that a process delivered in the first view before it
+// crashed or was excluded.
 //
-// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages, but
-// must not reorder or double them. Safety never depends on delays. Views change as long as more than half of all n
-// processes are up, connected, and eventually not suspected, and have all their durable state. Every view has more
-// than n/2 members. A process that lost its disk, or that restarted without a disk, counts again after a view has
-// admitted it. Nothing is promised about Byzantine processes.
+// The bound: asynchronous messages on FIFO links, crash faults, false suspicions. A link may lose messages, but must
+// not reorder or duplicate them. Safety never depends on delays. Views can change as long as a majority of all n
+// processes are up and connected, have all their durable state, and are eventually not suspected. Every view has more
+// than n/2 members. A process that lost its disk, or that restarted without a disk, counts again toward a majority
+// after a view has admitted it. Nothing is promised about Byzantine processes.
 //
-// The protocol has two main ideas. First, a member answers a view change once, with a report of the messages that
-// it holds. From then on the member is frozen: it acknowledges and delivers nothing more in this view. The members
-// of the next view are the members that reported, and the joiners (learners) that have caught up with one of these.
-// The cut is the union of the reports: the messages that every process delivers before it installs the next view.
+// The protocol has two main ideas. First, a member answers a view change once, with a report of the messages that it
+// holds. From then on the member is frozen: it acknowledges and delivers nothing more in this view. The next view
+// consists of the members that reported, and of joiners. A joiner (learner) is a process that wants to become a
+// member. It can be in the next view when it has caught up with a member that reported. The union of the reports is
+// the cut. Every process delivers the messages of the cut before it installs the next view.
 //
 // Second, all n processes vote on the next view, whether they are members or not. They decide on it by one instance
-// of agreement/ballot. The decided value contains the members, the joiners and the cuts of all layers. A layer is
-// an ordered broadcast that runs in the views.
+// of agreement/ballot. The decided value contains the members, the joiners and the cuts of all layers. A layer is an
+// ordered broadcast that runs within the views.
 //
-// In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. The
-// owner of the ballot waits until enough(S) is true, where S are the processes that have answered. It waits for
-// members that are not suspected until the flush timer expires ([Config].Flush). Each disk of a process has a
-// number, and a view records which disk of each process counts. Events broken(q) and mended(q) say that the link to
-// q broke, or works again:
+// In the pseudocode, v is the current view and M its members. PREPARE and ACCEPT are messages of the ballot. S is the
+// set of the processes that have answered the owner of the ballot. The owner waits until enough(S) is true.
+// [Config].Flush is the time of the flush timer. Each disk of a process has a number, and a view records which disk
+// of each process counts. The event broken(q) says that the link to q broke, and mended(q) says that it works again:
 //
 //	upon broken(q), mended(q):       notify the members, as in membership/detector
 //	upon mended(q) while a message
@@ -48,68 +48,70 @@
 //	upon INSTALL, as joiner j:       write the received state and the view to the disk together
 //	upon a restart without a disk:   take a number of a disk that was never used, and join
 //
-// Safety. A layer delivers a message only when all members hold the message. So if any process delivered a message,
-// every member of the view has the message: it has delivered the message, or has it in its report. Only a member
-// starts a ballot, so the cut in every proposed value contains all delivered messages.
+// Safety. A layer delivers a message only when all members hold the message. So if any process has delivered a
+// message, every member of the view has delivered it, or has it in its report. Only a member starts a ballot, so the
+// cut in every proposed value contains all delivered messages.
 //
 // There is only one next view, because any two majorities of all processes share a process, and each process votes
-// once in each ballot. Only votes from the disk that the view counts are valid. A process votes on the end of view
-// v only if it knows the decision that made v, so no majority can forget a view that another majority made.
+// once in each ballot. A vote is valid only if it comes from the disk that the view counts. A process votes on the
+// end of view v only if it knows the decision that made v. So no majority can forget a view that another majority
+// made.
 //
-// The decision that admits a process also determines which of its disks counts from then on. So a process never
-// votes on one decision with two disks. Votes from the new disk are void for this decision and for all earlier
-// decisions. For later decisions, the old disk cast no votes: the process had lost it before this decision was
-// proposed, and the ballots on later decisions started only afterward.
+// The decision that admits a process also determines which of its disks counts from then on. So a process never votes
+// on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions.
+// The old disk cast no votes on later decisions: ballots on later decisions started only after this decision was
+// proposed, and the process had lost the old disk before that.
 //
-// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages.
-// So any majority with intact disks contains a member of the last view. This member can report all deliveries, and
-// help the others to join. There is one exception. A process that was admitted holds no messages until it has
-// received the decision that admitted it. Suppose that its sponsor (the member that sends it the state) and all
-// other members crash while the decision is in flight. Then views stall until one of them restarts.
+// Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages. So
+// any majority with intact disks contains a member of the last view. This member can report all deliveries, and help
+// the others to join. There is one exception. An admitted process holds no messages until it has received the
+// decision that admitted it. Suppose that all other members crash while this decision is in flight. Then views stall
+// until one of the other members restarts.
 //
-// An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates
-// [Excluded]. It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks its sponsor to admit
-// it as another incarnation. It delivers nothing until it is a member.
+// An excluded process stops for good: it sends, delivers and answers nothing (fail-silent), and indicates [Excluded].
+// It may rejoin, by [Config].Return or by a restart. Then it votes again, and asks a member, its sponsor, to admit it
+// as a new incarnation. It delivers nothing until it is a member. The sponsor sends it the state.
 //
-// [New] runs ordered broadcasts, each a [Layer], on the views of one machine.
+// [New] returns one machine that contains the views and several ordered broadcasts. Each broadcast is a [Layer].
 //
-// Source: views and view synchrony are from Birman and Joseph (1987). A fixed set of processes decides which of
-// them are members: a delivery needs all members, and a change of members needs a majority of all processes. This
-// is from Lamport, Malkhi and Zhou, Vertical Paxos and Primary-Backup Replication (2009).
+// Source: views and view synchrony are from Birman and Joseph (1987). In this package, a delivery needs all members,
+// and a change of members needs a majority of a fixed set of processes. This combination is from Lamport, Malkhi and
+// Zhou, Vertical Paxos and Primary-Backup Replication (2009).
 //
 // # Decisions
 //
-// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that
-// is in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
+// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that is
+// in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
 // members of a view, which are a majority of all processes, hold all acknowledged messages. So any majority with
 // intact disks can continue, in whatever order processes crashed before. In an earlier design, a majority of the
-// previous view decided. There, a system of five processes could shrink to two members. After a crash of all
-// processes, it needed both of them: one of them could not continue with another process, although it had all
-// messages. Cost: five nodes stall after three have crashed one after the other. Processes that are in no view must
-// receive every decision.
+// previous view decided. With that design, a system of five processes could shrink to two members. After a crash of
+// all processes, the system needed both members. One member and another process could not continue, although the
+// member had all messages. Cost: a system of five nodes stalls when three nodes are down, even if they crashed one
+// after the other. Processes that are in no view must receive every decision.
 //
-// A joiner delivers nothing until it is a member. Until then it keeps everything that its sponsor sends. When it
-// becomes a member, it writes all of this to the disk in one record, and delivers it at once. Motive: otherwise a
-// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the
-// joiner keeps in memory what the members deliver meanwhile. If it crashes, it receives the state again.
+// A joiner delivers nothing until it is a member. Until then it keeps all messages that its sponsor sends. When it
+// becomes a member, it writes these messages to the disk in one record, and then delivers them. Motive: otherwise a
+// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the joiner
+// keeps the messages in memory until it is a member. If it crashes, it receives the state again.
 //
 // Each start (incarnation) of a process has a greater number than its last start. The host supplies the number
-// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations, but the
-// others must distinguish it from these. Cost: if the host loses this number, too, the promises about a lost disk
-// may break.
+// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations. But the
+// other processes must distinguish the new incarnation from the earlier ones. Cost: if the host loses this number,
+// too, the promises about a lost disk may break.
 //
-// Ordered broadcasts within views are layers of the group, and not machines of their own. A layer (group.Layer)
-// reports, computes a cut from reports, and installs a view. The group is one machine that contains its layers, its
-// ballot and its failure detector. Motive: members, joiners and the cuts of all layers are one decision, and a
-// member must freeze all layers in one step. Cost: layers need an interface of their own in addition to Machine.
+// Ordered broadcasts within views are layers of the group, not separate machines. A layer (group.Layer) has methods
+// that report, that compute a cut from reports, and that install a view. The group is one machine that contains its
+// layers, its ballot and its failure detector. Motive: one decision determines the members, the joiners and the cuts
+// of all layers, and a member must freeze all layers in one step. Cost: layers have their own interface in addition
+// to Machine.
 //
-// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of
-// three cases: it has accepted the value itself; more than a third of the processes report the decision; or one
-// process reports it in three periods. Proposals need an earlier promise. They are checked, too: members,
-// incarnations and disks must follow from the previous view. Motive: before this decision, one broken node made all
-// others give up their state, and they never recovered. Cost: a process that was away asks twice, and needs 300 ms
-// more if only one other process is left. There is no cost in normal operation. This does not protect against a
-// deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of three
+// cases: it has accepted the value itself; more than a third of the processes report the decision; or one process
+// reports the decision in three periods. A process accepts a proposal only after it has promised to take part in the
+// ballot. It also checks that the members, incarnations and disks follow from the previous view. Motive: before these
+// rules existed, one broken node made all others give up their state, and they never recovered. Cost: a process that
+// was away asks twice, and needs 300 ms more if only one other process is left. There is no cost in normal operation.
+// This does not protect against a deliberate attack.
 package group
 
 import (
@@ -124,25 +126,25 @@ import (
 	"parley/membership/detector"
 )
 
-// The messages. Env.Epoch of a message is the number of the sender's view. In messages of the ballot it is
-// the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
+// The messages. Env.Epoch of a message is the number of the sender's view, except in messages of the ballot. There it
+// is the number of the view that the ballot ends. Lower kinds belong to agreement/ballot. Layers have their own
 // kinds.
 const (
 	// Beat is a heartbeat. Body: the peers with which the sender's links are broken, as in
 	// membership/detector.
 	Beat parley.Kind = ballot.Last + 1 + iota
-	// DecisionQuery asks a process in a later view for the decision that ended this one.
+	// DecisionQuery asks a process in a later view for the decision that ended the sender's view.
 	DecisionQuery
 	// Join asks to become a member. Seq: the incarnation. Value: the disk.
 	Join
 	// Snapshot answers Join. Seq: the sponsor's position. Value: the incarnation. Body: the state above the
 	// layers.
 	Snapshot
-	// Ready reports to the sponsor that the snapshot has arrived. Seq: the incarnation.
+	// Ready tells the sponsor that the snapshot has arrived. Seq: the incarnation.
 	Ready
-	// Forward is a delivery of the sponsor that is also addressed to the joiner. Origin: the sender. Seq: the
-	// position in the joiner's sequence, which continues from the position of the snapshot. Value: the
-	// incarnation. Body: the payload.
+	// Forward passes a delivery of the sponsor to the joiner, if the delivery is also addressed to the joiner.
+	// Origin: the sender. Seq: the position in the joiner's sequence, which continues from the position of the
+	// snapshot. Value: the incarnation. Body: the payload.
 	Forward
 	// Install carries to a joiner the decision that ended the sponsor's view. Seq: the joiner's position
 	// before the cut, or after the cut if the joiner is not yet a member. Value: the incarnation. Body: the
@@ -156,13 +158,14 @@ const (
 	Leave parley.Kind = parley.Local + 0x20 + iota
 	// State answers SnapshotWanted. Seq: the position that the state stands for. Body: the state.
 	State
-	// Exclude asks the group to remove Origin from the next view, although it may be alive. Origin then does
-	// not rejoin by itself. But it does rejoin if it has restarted since it entered the present view.
+	// Exclude asks the group to remove Origin from the next view, even if it is alive. Origin then does not rejoin by
+	// itself, unless it has restarted since it entered the present view.
 	Exclude
 )
 
-// The indications of a group, in addition to parley.Suspect and parley.View. A view's Seq is its number, its
-// Body its members (see parley.ReadSet), and its Value the position after which it begins.
+// The indications of a group, in addition to parley.Suspect and parley.View. The indication of a view has three
+// fields: Seq is the view's number, Body holds its members (see parley.ReadSet), and Value is the position after
+// which it begins.
 const (
 	// Excluded reports that this process is no longer a member. Value: 1 if it asked to leave, 2 if it was
 	// excluded on request, otherwise 0.
@@ -175,8 +178,8 @@ const (
 	// Expelled reports to members that Origin was removed from the view on request. It is not repeated when the
 	// log is replayed.
 	Expelled
-	// ReplayStarted reports that a restarted process is about to deliver again the messages in its log. Seq:
-	// the position after which these begin.
+	// ReplayStarted reports that a restarted process will now deliver again the messages in its log. Seq: the
+	// position after which these messages begin.
 	ReplayStarted
 )
 
@@ -187,37 +190,37 @@ type Config struct {
 	// M is the number of crashes to tolerate. The default is the largest number that leaves a majority of all
 	// processes.
 	M int
-	// Liars is the number of processes that may send wrong contents by accident, as a broken node would,
-	// without stopping the others for good. With 0, which is right for n <= 3, a process believes every
-	// message.
+	// Liars is the number of broken processes that the group survives: processes that send wrong contents by
+	// accident. They cannot stop the other processes forever. With 0, which is right for n <= 3, a process believes
+	// every message.
 	Liars int
-	// Initial is the set of members of view 1, more than half of all; by default all.
+	// Initial is the set of members of view 1. It must contain more than half of all processes. By default it
+	// contains all.
 	Initial parley.Set
-	// Detector configures the group's own suspicions; Period is how often the group sends a heartbeat and
-	// checks the other members.
+	// Detector configures the group's own suspicions. Its Period is how often the group sends a heartbeat and checks
+	// the other members.
 	Detector detector.Config
-	// Flush is how long a view change waits for members that are not suspected; by default 2500, more than a
+	// Flush is how long a view change waits for members that are not suspected. The default, 2500, is more than a
 	// round trip.
 	Flush parley.Tick
-	// Wait and Stagger set the retry times of a view change: the member of rank r waits for Wait + r*Stagger,
-	// then twice as long, and so on. By default 5000 and 2000. A member also starts a view change if one of
-	// its own messages is undelivered for longer than Wait, or if it has reported and gets no new view within
-	// Wait.
+	// Wait and Stagger set the retry times of a view change: the member of rank r first waits for Wait + r*Stagger,
+	// then twice as long, and so on. The defaults are 5000 and 2000. A member also starts a view change if one of its
+	// own messages is undelivered for longer than Wait, or if it has reported and gets no new view within Wait.
 	Wait, Stagger parley.Tick
-	// Admit is how long a joiner waits for a snapshot before it asks another process; by default 4000. First
-	// is how long it waits for the first process that it asks. The wait doubles for each further process, up
-	// to Admit. The default of First is Admit.
+	// Admit is how long a joiner waits for a snapshot before it asks another process. The default is 4000. First is
+	// how long it waits for the first process that it asks. The wait doubles for each further process, up to Admit.
+	// The default of First is Admit.
 	Admit, First parley.Tick
-	// Become is how long a joiner with a snapshot waits to become a member, or for the next delivery, before
-	// it asks another process; by default 10 * Admit. If a link loses a message to the joiner, the joiner
-	// loses this time.
+	// Become is how long a joiner that has a snapshot waits until it is a member, or until the next delivery arrives.
+	// After that it asks another process. The default is 10 * Admit. If a link loses a message to the joiner, the
+	// joiner loses this time.
 	Become parley.Tick
-	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner
-	// keeps; by default 1024. The group refuses further ones.
+	// Queue is how many requests may wait for the next view, and how many messages of the next view a joiner keeps.
+	// The default is 1024. The group refuses further requests and messages.
 	Queue int
-	// Payload is how many bytes a request to a layer may have; by default 64 KiB. The group refuses larger
-	// requests. The reason is that the decision that ends a view contains all messages in flight, and must
-	// fit into one message of a link.
+	// Payload is how many bytes a request to a layer may have. The default is 64 KiB. The group refuses larger
+	// requests. The reason is that the decision that ends a view contains all messages in flight, and must fit into
+	// one message of a link.
 	Payload int
 	// State declares that a layer above answers SnapshotWanted. Otherwise joiners receive only the state of
 	// the layers.
@@ -228,11 +231,11 @@ type Config struct {
 	// member, it votes from its log. The layers must be Durable. After a restart the process delivers again
 	// all messages that it delivered since its log was last compacted, with the same positions.
 	Durable bool
-	// Keep is how many deliveries are part of the durable state, and KeepBytes how many bytes of deliveries,
-	// at most 8 MiB; 0: none. A process that restarts delivers them again, with the same positions. A process
-	// that joins receives them from its sponsor, and delivers them, too.
+	// Keep is how many deliveries are part of the durable state. KeepBytes is how many bytes of deliveries are part
+	// of it, at most 8 MiB. 0 means none. A process that restarts delivers these messages again, with the same
+	// positions. A process that joins receives them from its sponsor, and also delivers them.
 	Keep, KeepBytes int
-	// Compact is how many log records the state replaces at once in durable mode; by default 1024.
+	// Compact is the number of log records after which the state replaces them in durable mode. The default is 1024.
 	Compact int
 }
 
@@ -290,7 +293,7 @@ func (c Config) Check() error {
 func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	n := c.N
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
-	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: the most that leave a majority of the processes)")
+	fs.IntVar(&c.M, "m", 0, "`crashes` to tolerate (0: as many as leave a majority of the processes)")
 	fs.BoolVar(&c.Return, "return", c.Return, "let an excluded process join again")
 	return func(c *Config, _ parley.Naming) error {
 		if c.N != n {
@@ -300,8 +303,8 @@ func Flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	}
 }
 
-// New returns a protocol of views that runs the given broadcasts. The caller sets its name, its flags, and
-// its properties beyond those of views. New panics if c does not pass Check.
+// New returns a protocol of views that runs the given broadcasts. The caller sets its name, its flags, and further
+// properties, which are not about views. New panics if c does not pass Check.
 func New(c Config, services ...LayerSpec) parley.Protocol {
 	c = c.WithDefaults()
 	if err := c.Check(); err != nil {

@@ -30,8 +30,8 @@ type bufferedMessage struct {
 	msg   parley.Msg
 }
 
-// Sponsor returns the process that self asks to admit it, after it asked last; n is the number of processes.
-// For the first request last is 0.
+// Sponsor returns the process to which self sends its next request to join. The argument last is the process that
+// self asked before, or 0 for the first request. The argument n is the number of processes.
 func Sponsor(self, last parley.ID, n int) parley.ID {
 	next := (last + 1) % parley.ID(n)
 	if next == self {

@@ -15,30 +15,30 @@ type View struct {
 // Majority returns the smallest number of members that is more than half of the view.
 func (v View) Majority() int { return v.Members.Len()/2 + 1 }
 
-// Layer is an ordered broadcast among the members of consecutive views. The group calls it only for a view of
-// which this process is a member, and only while the member is not frozen. A member that has reported is
-// frozen: it acknowledges and delivers nothing in this view. A message of a layer goes to the same layer of
-// members of the same view. Each link delivers these messages in the order in which they were sent, without
-// gaps or with gaps that the layer notices. A layer sends to members, never to parley.All. It delivers with
-// kind Carried. If a message is only for named processes, members or not, it delivers in the form of
-// problem.RequestTo. The group passes such a delivery up as Carried, and forwards it to a joiner if it is
-// addressed to the joiner. The group sets Seq of a delivery to its position in this process's sequence.
+// Layer is an ordered broadcast among the members of consecutive views. The group calls a layer only for a view of
+// which this process is a member, and only while the member is not frozen. A member that has reported is frozen: it
+// acknowledges and delivers nothing more in this view. A message of a layer goes to the same layer of members of the
+// same view. Each link delivers these messages in the order in which they were sent. A link may lose messages, but
+// the layer must detect the gap. A layer sends to members, never to parley.All. It delivers with kind Carried. If a
+// message is only for named processes, which need not be members, the layer delivers it in the form of
+// problem.RequestTo. The group passes such a delivery up as Carried, and forwards it to a joiner if it is addressed
+// to the joiner. The group sets Seq of a delivery to its position in this process's sequence.
 type Layer interface {
 	// Request handles a request from above. While frozen, the group keeps requests for the next view.
 	Request(s *parley.Step, m parley.Msg)
-	// Receive handles a message of this view from another member. It reports whether the message shows that
-	// an earlier one of the link is missing: the group then freezes and asks for a view change, and the
-	// message counts as not received.
+	// Receive handles a message of this view from another member. It reports whether the message shows that an
+	// earlier message of the link is missing. If so, the group freezes and asks for a view change, and the message
+	// counts as not received.
 	Receive(s *parley.Step, from parley.ID, m parley.Msg) (gap bool)
 	// Timeout handles the expiry of a timer that the layer set in this view.
 	Timeout(s *parley.Step, t parley.Timer)
-	// Waiting reports whether there is a message that this member has yet to deliver. If it stays true for
+	// Waiting reports whether this member holds a message that it has not delivered yet. If Waiting stays true for
 	// long while the member delivers nothing, the group asks for a view change.
 	Waiting() bool
-	// Report returns what the layer holds for the cut, with bodies.
+	// Report returns the messages that the layer holds for the cut, with their bodies.
 	Report() []byte
-	// Cut computes the cut from the reports of a view, in the order of ranks: the messages that all processes
-	// deliver before they install the next view. It is a pure function, so all processes with the same
+	// Cut computes the cut: the messages that all processes deliver before they install the next view. The arguments
+	// are the reports of a view, in the order of ranks. Cut is a pure function, so all processes with the same
 	// reports get the same cut.
 	Cut(reports [][]byte) []byte
 	// Reads reports whether cut is well-formed, so that Install can take it.
@@ -58,19 +58,19 @@ type Layer interface {
 
 // Sender is a layer in which a member need not deliver its own messages.
 type Sender interface {
-	// Oldest returns the number of this member's oldest unfinished message, or 0 if there is none. The
-	// member's own messages are counted from 1. If it stays the same for long, the group asks for a view
-	// change.
+	// Oldest returns the number of this member's oldest unfinished message, or 0 if there is none. The member's own
+	// messages are counted from 1. If Oldest stays the same for long, the group asks for a view change.
 	Oldest() uint64
 }
 
-// Durable is a layer for groups in durable mode. It appends each message to the log before it acknowledges
-// the message. Its Install delivers, in order, the messages of the cut and all messages that the layer holds,
-// because after a restart it does not know which of them it had delivered. Variables that it needs after the
-// state has replaced the log records are durable in State. All other variables are lost in a restart.
+// Durable is a layer for groups in durable mode. It appends each message to the log before it acknowledges the
+// message. Its Install delivers, in order, the messages of the cut and all messages that the layer holds, because
+// after a restart the layer does not know which of them it had delivered. If the layer needs a variable after the
+// state has replaced the log records, the variable is durable in State. All other variables are lost in a restart.
 type Durable interface {
 	Layer
-	// Replay applies a record that the layer appended in the present view, and reports whether it was one.
+	// Replay applies a record that the layer appended in the present view. It reports whether the record belongs to
+	// the layer.
 	Replay(rec []byte) bool
 }
 

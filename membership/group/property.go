@@ -44,9 +44,9 @@ func Properties() []parley.Property {
 	}
 }
 
-// InLives returns properties. In durable mode it changes integrity into a property of each incarnation by
-// itself. A process that joins counts as another incarnation, because it continues at the position of its
-// sponsor. The sponsor may have restarted, and may not know which of its messages it had delivered before.
+// InLives returns the given properties. In durable mode it replaces integrity by a property of each single
+// incarnation. A process that joins counts as another incarnation, because it continues at the position of its
+// sponsor. The sponsor may have restarted, so it may not know which of its messages it had delivered before.
 func InLives(c Config, properties []parley.Property) []parley.Property {
 	for i := range properties {
 		p := &properties[i]

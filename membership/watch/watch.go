@@ -7,15 +7,15 @@
 // Source: the lecture (docs/explanation/sources.md), model of processor failures: in the synchronous model,
 // omission can be detected.
 //
-// Why it works: in every round each process sends to every other process, and a message arrives in the round in
-// which it is sent. If process p does not receive q's message, then either q has not sent the message or p has not
-// received it. So if p is correct, q is faulty. This needs rounds. Without rounds a process never knows that a
-// message is missing, and cannot distinguish a silent process from a slow one; a detector can then only guess (see
-// membership/detector).
+// Why it works: in every round each process sends to every other process, and a message arrives in the round in which
+// it is sent. If process p does not receive q's message, then either q has not sent the message or p has not received
+// it. So if p is correct, q is faulty. This argument needs rounds. Without rounds a process never knows that a
+// message is missing, and cannot distinguish a silent process from a slow process. Then a detector can only guess
+// (see membership/detector).
 //
-// Not promised: that correct processes name the same processes, because a faulty process may omit to send to one
-// process and send to another; that a named process is faulty, because the process that names it may itself omit to
-// receive.
+// Correct processes need not name the same processes, because a faulty process may omit messages to one process and
+// send to another. A named process need not be faulty, because the process that names it may itself omit to receive
+// messages.
 package watch
 
 import (

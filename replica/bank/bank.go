@@ -1,7 +1,7 @@
 // Package bank implements a bank account as a replicated state machine, an example of the lecture
-// (docs/explanation/sources.md). It shows why replicas need one order. For example, one replica applies a deposit
-// of 150 dollars and then 8 percent of interest, and another replica applies them in the other order. Then one
-// holds 1242 dollars, and the other holds 1230 dollars.
+// (docs/explanation/sources.md). It shows why replicas need one order. For example, an account holds 1000 dollars.
+// One replica first adds a deposit of 150 dollars, and then 8 percent of interest. It then holds 1242 dollars.
+// Another replica first adds the interest, and then the deposit. It then holds 1230 dollars.
 package bank
 
 import (
@@ -15,9 +15,9 @@ import (
 // Opening is the lecture's first balance, in cents.
 const Opening = 100_000
 
-// Account is the state machine: one account in cents. Its commands are "deposit
-// DOLLARS", "withdraw DOLLARS", "interest PERCENT" and "balance"; the answer is the new balance, or an error
-// text if nothing has changed. Interest is rounded down to a cent.
+// Account is the state machine: one account in cents. Its commands are "deposit DOLLARS", "withdraw DOLLARS",
+// "interest PERCENT" and "balance". The answer is the new balance, or an error text if the command was refused.
+// Interest is rounded down to a cent.
 type Account struct{ cents int64 }
 
 // New returns an account with the lecture's first balance.

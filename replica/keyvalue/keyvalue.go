@@ -1,9 +1,9 @@
 // Package keyvalue implements a table of keys and values, and of counters, as a replicated state machine. A command
 // reads or changes one key. Commands are atomic: no other command runs between the read and the write of a command.
 //
-// Every change of a key gives the key its next version, beginning with 1. If a key is deleted and created again,
-// its versions continue. So a client that knows a version can detect whether the key has changed since then. A
-// version may also serve as a fencing token.
+// Every change of a key gives the key its next version, beginning with 1. If a key is deleted and created again, its
+// versions continue. So a client that knows a version can detect whether the key has changed since then. A client can
+// also use a version as a fencing token.
 package keyvalue
 
 import (
@@ -64,8 +64,8 @@ func (s Status) Err() error {
 	return errs[min(s, Unknown)]
 }
 
-// Answer is the answer to a command: the present version of the key, and the value if the client cannot know
-// it: for Get, for Add, and for Swap if the version differs.
+// Answer is the answer to a command. It has the present version of the key. It has the value if the client cannot
+// know the value: for Get, for Add, and for Swap if the version differs.
 type Answer struct {
 	Status  Status
 	Version uint64
@@ -81,8 +81,8 @@ func Put(key, value []byte) []byte { return command(opPut, key, 0, value) }
 // Delete returns a command that deletes the value of a key.
 func Delete(key []byte) []byte { return command(opDelete, key, 0, nil) }
 
-// Swap returns a command that sets the value of a key if the key has the given version; 0 means that it has no
-// value.
+// Swap returns a command that sets the value of a key if the key has the given version. Version 0 means that the key
+// must have no value.
 func Swap(key []byte, version uint64, value []byte) []byte {
 	return command(opSwap, key, version, value)
 }

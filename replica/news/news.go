@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Board is the state machine: the articles read so far, in order. Its commands are "article NAME" and
-// "response NAME to NAME"; the answer says whether a response was understood.
+// Board is the state machine: the articles read so far, in order. Its commands are "article NAME" and "response NAME
+// to NAME". The answer says whether a response was understood.
 type Board struct{ read []string }
 
 // New returns an empty board.
@@ -32,6 +32,9 @@ func (b *Board) Apply(command []byte) []byte {
 	}
 	return []byte("no such command")
 }
+
+// String returns the articles read so far, in order.
+func (b *Board) String() string { return strings.Join(b.read, ", ") }
 
 // Snapshot returns the state.
 func (b *Board) Snapshot() []byte { return []byte(strings.Join(b.read, " ")) }

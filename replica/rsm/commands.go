@@ -19,7 +19,8 @@ const (
 	// Old: the session has a later command. This command was applied before the later one, or is never
 	// applied.
 	Old
-	// Expired: the session was forgotten. This command was applied before that, or is never applied.
+	// Expired: the session was forgotten. This command was applied before the session was forgotten, or is never
+	// applied.
 	Expired
 )
 
@@ -48,10 +49,10 @@ type entry struct {
 // MaxOwner is the longest name of an owner of sessions, in bytes.
 const MaxOwner = 64
 
-// AppendCommand appends a command to a pack. A client that opened a session numbers its commands from 1.
-// Client 0 with number 0 opens a session: the command is the name of the owner, and the reply has the position
-// for [Client]. Client 0 with number 1 sends a command without a session. It should change nothing, because
-// every retry is applied again.
+// AppendCommand appends a command to a pack. A client that opened a session numbers its commands from 1. Client 0
+// with number 0 opens a session: the command is the name of the owner, and the reply has the position for [Client].
+// Client 0 with number 1 sends a command without a session. Such a command should change nothing, because every retry
+// is applied again.
 func AppendCommand(buf []byte, client, number uint64, command []byte) []byte {
 	buf = binary.AppendUvarint(buf, client)
 	return parley.AppendBytes(binary.AppendUvarint(buf, number), command)

@@ -18,28 +18,26 @@ type Config struct {
 	Setup Setup
 	// Every makes replicas compare their states at every multiple of this position. 0 means never.
 	Every uint64
-	// Beneath returns the promises of the broadcast below. Order names the properties among them that
-	// together keep replicas equal: all processes, including processes that crash, deliver one sequence
-	// without gaps. If Order names total order and agreement, which cover only correct processes, less is
-	// promised for a run with crashes. If Beneath is nil, nothing is known about the broadcast, so nothing
-	// that needs an order is promised.
+	// Beneath returns the promises of the broadcast below. Order names those of its properties that together keep
+	// replicas equal: all processes, including processes that crash, deliver one sequence without gaps. If Order
+	// names total order and agreement, which cover only correct processes, less is promised for a run with crashes.
+	// If Beneath is nil, nothing is known about the broadcast, so nothing that needs an order is promised.
 	Beneath func(parley.RunConditions) []parley.Promise
 	Order   []string
-	// Transfer states that the layer beneath is a group with Config.State of membership/group. Such a group
-	// asks for a state and gives it to joiners, so a process that rejoins continues at the position of the
-	// others. Set Transfer if State is set, and only then. If State is not set, a replica that joins stops.
-	// If the layer beneath is no group, a process with Transfer waits forever for a view before it sends its
-	// own requests.
+	// Transfer states that the layer below is a group whose Config.State (of membership/group) is set. Such a group
+	// asks for a state and gives it to joiners, so a process that rejoins continues at the position of the others.
+	// Set Transfer if and only if State is set. If State is not set, a replica that joins stops. If the layer below
+	// is no group, a process with Transfer waits forever for a view before it sends its own requests.
 	Transfer bool
 	// Durable states that the group is durable: after a restart it repeats the deliveries since its last
 	// checkpoint. Durable needs Transfer.
 	Durable bool
-	// Piece is the largest number of bytes of a state in one message. A joiner fetches a longer state in
-	// pieces; it accepts the hash that more than half of the other members report. 0 means that every joiner
-	// gets its state in one message of the group. Piece needs Transfer.
+	// Piece is the largest number of bytes of a state in one message. A joiner fetches a longer state in pieces. It
+	// accepts the hash that more than half of the other members report. 0 means that every joiner gets its state in
+	// one message of the group. Piece needs Transfer.
 	Piece int
-	// Longest is the largest state, in bytes, that a joiner fetches. It also bounds the bytes delivered during
-	// a fetch; with more, the joiner asks for a later state. 0 means 256 MiB.
+	// Longest is the largest state, in bytes, that a joiner fetches. It also bounds the bytes that are delivered
+	// during a fetch. If more bytes are delivered, the joiner asks for a later state. 0 means 256 MiB.
 	Longest int
 	// Retry is the silence, in ticks, after which a joiner asks again for the rest of a state. After 3 Retry
 	// it asks another process. 0 means 5000.
@@ -49,17 +47,16 @@ type Config struct {
 	// members have reported. A replica with another state than the chosen one fetches the chosen state. The
 	// setup is then fixed. Liars needs Piece. With 0, a replica that differs from the majority stops.
 	Liars int
-	// Sessions is how many clients are remembered. Each incarnation of a process is one client. If there are
-	// more, the owner with the most sessions loses the session that was silent longest. If a forgotten client
-	// repeats its last command, the command is applied again. That cannot happen to a client that opened its
-	// session (see [Commands]). 0 means 65,536.
+	// Sessions is how many clients are remembered. Each incarnation of a process is one client. If there are more,
+	// the owner with the most sessions loses the session with the oldest last command. If a forgotten client repeats
+	// its last command, the command is applied again. This cannot happen to a client that opened its session (see
+	// [Commands]). 0 means 65,536.
 	Sessions int
 	// Recover makes a panic of the application stop this replica with the reason, instead of a panic of the
 	// machine.
 	Recover bool
-	// Answers is how many bytes of answers are remembered. If there are more, the owner with the most bytes
-	// loses a session: among its sessions with an answer, the session that was silent longest. 0 means no
-	// limit.
+	// Answers is how many bytes of answers are remembered. If there are more, the owner with the most bytes loses a
+	// session: of its sessions that have an answer, the session with the oldest last command. 0 means no limit.
 	Answers int
 }
 
@@ -71,7 +68,7 @@ type Setup struct {
 	Active parley.Set
 	// M is how many of the active replicas may be wrong.
 	M int
-	// Checked delays an answer until M+1 replicas have the same state: one of them is correct.
+	// Checked delays an answer until M+1 replicas have the same state. At least one of them is correct.
 	Checked bool
 }
 

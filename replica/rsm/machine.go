@@ -39,8 +39,9 @@ const (
 	// number of the pack. Seq: the position after it. Body: a reply to each command, see [ReadReplies]. A
 	// restarted process may get replies to requests of an earlier incarnation.
 	Replies
-	// Inspect is a Request, and the delivery that answers it. Seq: the position. Value: a hash of everything
-	// that later answers depend on. A Request with Value 1 omits the hash, because it takes time.
+	// Inspect is a Request, and also the delivery that answers it. Seq: the position. Value: a hash of everything on
+	// which later answers depend. A Request with Value 1 gets an answer without the hash, because the hash takes
+	// time.
 	Inspect
 )
 
@@ -55,10 +56,10 @@ const (
 	// Stopped indicates that this replica applies and answers nothing more until it rejoins and gets a state.
 	// Seq: its position. Body: the reason in words.
 	Stopped
-	// Serving indicates, with Value 1, that this replica now carries out requests: it is a member in this
-	// incarnation and has the state; over a durable group, it has the state on disk. With Value 0 the replica
-	// no longer carries out requests. A replica indicates Serving only if states are fetched in pieces
-	// ([Config].Piece); then it may come later than the view. Initially a replica does not serve.
+	// Serving indicates, with Value 1, that this replica now carries out requests: it is a member in this incarnation
+	// and has the state. If the group is durable, the state is on disk. With Value 0 the replica no longer carries
+	// out requests. A replica indicates Serving only if states are fetched in pieces ([Config].Piece). Then Serving
+	// may come later than the view. Initially a replica does not serve.
 	Serving
 	// Parted indicates that the state of Origin, the process itself, at position Seq is not the chosen state.
 	// The process then fetches the chosen state. The outcome of its unanswered commands is unknown. See

@@ -161,9 +161,9 @@ func (x *vote) state(v *parley.Vars) {
 	parley.Slice(v, "answers", &x.answers, func(_ int, m *parley.Msg) { v.Msg("answer", parley.Env{}, m) })
 }
 
-// Hasher is an Application that maintains a hash of its state. Without it, each comparison takes a snapshot,
-// so states should be compared less often. Two states must have the same hash if and only if they have the
-// same snapshot, except for hash collisions.
+// Hasher is an Application that maintains a hash of its state. Without a Hasher, each comparison takes a snapshot, so
+// you should compare states less often. Two states must have the same hash if and only if they have the same
+// snapshot, except for hash collisions.
 type Hasher interface {
 	// Hash returns the hash of the present state.
 	Hash() uint64

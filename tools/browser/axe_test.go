@@ -18,6 +18,11 @@ var viewed = []look{
 		b.until(`document.querySelectorAll(".picture svg").length >= 2 && document.querySelector(".tables .picked")`)
 	}},
 	{"an asynchronous run", "#/run?g=bank-causal&sel=e12", waits(`document.querySelector("#selected") && document.querySelector(".picture svg")`)},
+	{"two trees and a history", "#/run?g=article&tree=P2,P5", func(b *tab) {
+		b.until(`document.querySelector(".node.differs") && document.querySelector(".process dt button")`)
+		evaluate[bool](b, `document.querySelector(".process dt button").click() ?? true`)
+		b.until(`document.querySelector(".history-row")`)
+	}},
 	{"a level", "#/traitor?level=1", waits(`document.querySelector(".option.lie input")`)},
 	{"a level that is won", "#/traitor?level=1&moves=P2:1-3-0-1", waits(`document.querySelector(".apart svg")`)},
 	{"explore", "#/explore?s=om&n=3&m=1&beyond-bound=true&step=round&property=validity", func(b *tab) {

@@ -163,7 +163,7 @@ var node = regexp.MustCompile(`data-ref="(P\d+/[^"]+)"`)
 // The engine in the browser answers every question about every scenario with the same bytes as the native one.
 func TestParity(t *testing.T) {
 	e := newEngines(t)
-	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`)
+	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`, `{"ask":"guide"}`)
 	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
 		e.compare(t, question("cost", nil, "m", 2, "most", 12, "quantity", quantity))
 	}
@@ -195,7 +195,11 @@ func TestParity(t *testing.T) {
 				e.compare(t, question("seat", of, "of", name))
 			}
 			if l.Proof == traitor.Searched {
-				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600))
+				e.compare(t, question("search", of, "free", l.Seats, "property", l.Property, "seconds", 600,
+					"split", l.Split))
+			}
+			if l.Proof == traitor.Sampled {
+				e.compare(t, question("sample", nil, "level", l.ID, "seconds", 600))
 			}
 		})
 	}
@@ -212,7 +216,7 @@ func TestParity(t *testing.T) {
 		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
 		for moves := []string{}; len(moves) < 6; {
 			step := literal(map[string]any{"ask": "walk", "model": model, "moves": moves})
-			e.compare(t, step, literal(map[string]any{"ask": "sample", "model": model, "moves": moves, "count": 2, "seed": 1}))
+			e.compare(t, step, literal(map[string]any{"ask": "samples", "model": model, "moves": moves, "count": 2, "seed": 1}))
 			next := ask[engine.WalkAnswer](t, e, step).Next
 			if len(next) == 0 {
 				break
@@ -250,7 +254,7 @@ func TestParity(t *testing.T) {
 // questionsAbout returns questions of every kind about a run.
 func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	t.Helper()
-	all := []string{question("run", of), question("form", of), question("tables", of)}
+	all := []string{question("run", of), question("form", of), question("tables", of), question("waiting", of)}
 	run := ask[engine.RunAnswer](t, e, all[0])
 	for _, name := range run.Pictures {
 		all = append(all, question("picture", of, "name", name))
@@ -266,7 +270,13 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 	events := run.Report.Events
 	all = append(all, question("story", of, "from", 1, "count", 500))
 	for _, at := range []uint64{1, events/3 + 1, events} {
-		all = append(all, question("event", of, "event", at), question("state", of, "at", at))
+		all = append(all, question("event", of, "event", at), question("cone", of, "event", at),
+			question("state", of, "at", at))
+	}
+	for _, p := range ask[engine.StateAnswer](t, e, question("state", of, "at", events)).Processes {
+		for _, v := range p.Variables[:min(len(p.Variables), 2)] {
+			all = append(all, question("history", of, "variable", v.Name))
+		}
 	}
 	for _, form := range []string{"svg", "trace", "scenario"} {
 		all = append(all, question("export", of, "form", form))

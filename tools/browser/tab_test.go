@@ -169,3 +169,6 @@ func TestTabHears(t *testing.T) {
 		t.Errorf("it has heard too much:\n%s", all)
 	}
 }
+
+// reload loads the page again.
+var reload = chromedp.Reload()

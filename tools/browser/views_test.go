@@ -96,11 +96,15 @@ func TestTraitorLevels(t *testing.T) {
 			for _, l := range traitor.Levels {
 				b.follow("#/traitor?level=" + l.ID)
 				b.until(`document.querySelector("h1")?.textContent === ` + strconv.Quote(l.Title))
-				if l.Can {
+				switch {
+				case l.Can:
 					b.press("Break it for me")
 					b.says(" is broken.")
 					b.says("It can be done")
-				} else {
+				case l.Proof == traitor.Sampled:
+					b.press("Try 10,000 runs")
+					b.says("Not found in 10,000 runs.")
+				default:
 					b.press("Prove it")
 					b.says("none breaks " + l.Property)
 					b.says("Nobody can do it")
@@ -112,6 +116,20 @@ func TestTraitorLevels(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// A search from the second round on keeps what was sent in the first one, and proves nothing about the level.
+func TestTraitorBreaksFromHere(t *testing.T) {
+	b := open(t, served(t))
+	b.says(shown)
+	b.follow("#/traitor?level=7&round=1")
+	b.says("round 1 of 0..2")
+	b.press("Break it for me")
+	b.says("From round 1 on, nothing breaks agreement.")
+	if text := evaluate[string](b, "document.querySelector('main').innerText"); strings.Contains(text, "Nobody can do it") {
+		t.Errorf("the level is done:\n%s", text)
+	}
+	b.clean()
 }
 
 // A search finds a run. The page shows it, also after it is loaded again, and another tab says that it does not have it.

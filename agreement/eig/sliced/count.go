@@ -9,9 +9,9 @@ type Size struct {
 	Deliveries uint64 // values delivered in the whole system: n-1 for each node, own copies included
 }
 
-// Count returns the size of the trees of n processes after rounds 0..m: rank k holds
-// (n-1)(n-2)...(n-k) nodes. It reports false if n < m+2 or m < 0, where a path would run out of
-// relays, or if a count does not fit in 64 bits.
+// Count returns the size of the trees of n processes after rounds 0..m: rank k holds (n-1)(n-2)...(n-k) nodes. It
+// reports false in three cases: n < m+2, so that a path would run out of relays; m < 0; or a count does not fit in 64
+// bits.
 func Count(n, m int) (Size, bool) {
 	if m < 0 || n < m+2 {
 		return Size{}, false

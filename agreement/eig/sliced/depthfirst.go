@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// DepthFirst runs the system against a liar and returns what each lieutenant decides, a bit each:
-// faulty ones as if they had followed the second stage, so mask it with [System.Correct]. It keeps
-// none of the tree: a node's output depends only on the word it holds and the lies below
-// it, so the tree is evaluated depth first, in the memory of one path. It evaluates every node and
+// DepthFirst runs the system against a liar, and returns the decision of each lieutenant, one bit each. The bit of a
+// faulty lieutenant is what it would decide if it followed the second stage. To ignore these bits, mask the result
+// with [System.Correct]. DepthFirst does not keep the tree. The output of a node depends only on its word and the
+// lies below it, so DepthFirst evaluates the tree depth first, in the memory of one path. It evaluates every node and
 // asks for every lie, once.
 //
-// With workers > 1 that many goroutines share the subtrees below the two-step paths, if there are
-// ranks below those, and all of them call the liar; otherwise no goroutine is started. Each
-// worker takes about 4 KiB, whatever the size of the tree. The liar may be nil if no process is
-// faulty. DepthFirst panics on a system that does not [System.Validate].
+// If workers > 1, this number of goroutines shares the subtrees below the paths of two steps, and all of them call
+// the liar. If the tree has no ranks below these paths, no goroutine is started. Each worker takes about 4 KiB,
+// whatever the size of the tree. The liar may be nil if no process is faulty. DepthFirst panics on a system that does
+// not [System.Validate].
 func (s System) DepthFirst(l Liar, workers int) (decisions uint64) {
 	s.check()
 	if workers > 1 && s.M > 2 {

@@ -2,10 +2,10 @@ package sliced
 
 import "math/bits"
 
-// Liar is an adversary: a pure function. It returns the word that a faulty sender sends in the
-// message with this path: bit r goes to lieutenant r, bits past the last lieutenant are
-// ignored. The path's last relay is the sender; path 0 is sent by the source. held is the value
-// that the sender itself holds and would relay if it were correct, 0 or 1; for the source, its own.
+// Liar is an adversary: a pure function. It returns the word that a faulty sender sends in the message with this
+// path. Bit r goes to lieutenant r. Bits beyond the last lieutenant are ignored. The last relay on the path is the
+// sender. The source sends path 0. The argument held, 0 or 1, is the value that the sender would relay if it were
+// correct. For the source, this is its own value.
 //
 // An engine may call it in any order, and from several workers at a time.
 type Liar func(path Path, held uint64) uint64

@@ -7,12 +7,12 @@ const (
 	maxFaults      = 8
 )
 
-// Path names a node of the information tree, and the message that fills it: the relays after the
-// source, packed one byte each as lieutenant index + 1, the newest in the low byte. Path 0 is the
-// source's own message; the path of a round r message has r relays, at most 8.
+// Path names a node of the information tree, and the message that fills the node. It holds the relays after the
+// source, one byte each, as lieutenant index + 1. The newest relay is in the low byte. Path 0 is the source's own
+// message. The path of a message of round r has r relays, at most 8.
 //
-// The article writes the source first and appends each sender; the source is on every path
-// and is left out here.
+// The article writes the source first, and appends each sender. A Path leaves out the source, because it is on every
+// path.
 type Path uint64
 
 // Last returns the lieutenant index of the newest relay, the sender of the message, or -1 for

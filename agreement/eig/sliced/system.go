@@ -8,14 +8,14 @@
 // systems with n <= 3m: it accepts any number of faults, and computes the decisions from the messages.
 //
 // The algorithm has the two stages of the article (docs/explanation/sources.md). First stage: in round 0 the source
-// sends its value. Each value has a path, which names the processes that the value has passed through. In each
-// round r from 1 to m, a lieutenant relays every value of round r-1 whose path does not contain the lieutenant, and
-// appends itself to the path. It relays to all lieutenants, itself and those on the path included, but not to the
-// source. A missing value is the default.
+// sends its value. Each value has a path, which names the processes that the value has passed through. In each round
+// r from 1 to m, a lieutenant relays every value of round r-1 whose path does not contain the lieutenant, and appends
+// its name to the path. It relays to all lieutenants, including itself and the lieutenants on the path, but not to
+// the source. A missing value counts as the default.
 //
-// Second stage: each lieutenant resolves its tree of values from the leaves up. The output of a leaf is its input.
-// The output of any other node is the output of more than half of its children, or the default if no output has so
-// many. The output of the root is the decision.
+// Second stage: each lieutenant resolves its tree of values from the leaves up. The output of a leaf is its input. If
+// more than half of the children of another node have the same output, this is also the output of the node. Otherwise
+// its output is the default. The output of the root is the decision.
 //
 // The representation. The trees of all lieutenants are stored as one tree, because a correct sender sends the same
 // value to all receivers. Each node of the tree holds a word, in which bit r is the value that lieutenant r holds
@@ -24,8 +24,9 @@
 //
 // Two engines compute the same decisions:
 //
-//   - [System.Levels] keeps the whole tree, and every node can be inspected. Its memory grows with the tree.
-//   - [System.DepthFirst] visits every node, asks the adversary for every lie, and needs only a few KiB per worker.
+//   - [System.Levels] keeps the whole tree, so that you can inspect every node. Its memory grows with the tree.
+//   - [System.DepthFirst] visits the nodes one after another, and needs only a few KiB of memory per worker. At each
+//     faulty relay it asks the adversary for the lies.
 //
 // # Decisions
 //
@@ -36,9 +37,8 @@ package sliced
 
 import "fmt"
 
-// System is a system of N processes that gathers information for rounds 0..M. The lieutenants are
-// all processes but the source, in order of process id, and a set of them is a word with one bit per
-// lieutenant index, 0..N-2.
+// System is a system of N processes that gathers information in rounds 0..M. The lieutenants are all processes except
+// the source, in the order of their IDs. A set of lieutenants is a word with one bit per lieutenant index, 0..N-2.
 type System struct {
 	N, M         int    // processes; faults that the rounds are meant for
 	Source       int    // process id, 0..N-1

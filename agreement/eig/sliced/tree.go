@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Tree is the information tree of a whole system, with two words at each node: bit r of them belongs
-// to the tree of lieutenant r. A level holds the words of its paths in lexicographic order; the
-// paths themselves are not stored, and neither are the leaves, because the liar can be called again.
+// Tree is the information tree of a whole system, with two words at each node. Bit r of each word belongs to the tree
+// of lieutenant r. A level holds the words of its paths in lexicographic order. The paths themselves are not stored.
+// The leaves are also not stored, because the liar can be called again.
 type Tree struct {
 	s       System
 	walker  *walker
@@ -20,9 +20,9 @@ type Node struct {
 	Out uint64 // the output of the second stage: at a leaf its input, at the root the decisions
 }
 
-// Levels runs the system level by level, as the rounds go, and returns the whole tree. The liar
-// may be nil if no process is faulty. The caller must refuse trees that are too big beforehand, by
-// [System.Memory]. Levels panics on a system that does not [System.Validate].
+// Levels runs the system level by level, in the order of the rounds, and returns the whole tree. The liar may be nil
+// if no process is faulty. Before the call, the caller must check by [System.Memory] that the tree is not too big.
+// Levels panics on a system that does not [System.Validate].
 func (s System) Levels(l Liar) *Tree {
 	s.check()
 	t := &Tree{s: s, walker: s.walker(l)}

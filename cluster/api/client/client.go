@@ -30,12 +30,12 @@ type Config struct {
 	Trust *cert.Trust // the trusted authorities, see cert.LoadTrust
 	// Address is where a node serves its API, such as "127.0.0.1:7101".
 	Address string
-	// Node is the name of the node that is expected there; by default any node of the cluster.
+	// Node is the name of the node that must be at this address. By default, it may be any node of the cluster.
 	Node string
-	// Dial is how long connecting may take, by default 2 s: a paused process still accepts connections, but never
-	// answers.
+	// Dial is how long connecting may take, by default 2 s. The limit is necessary because a paused process still
+	// accepts connections, but never answers.
 	Dial time.Duration
-	// DialContext, if set, connects instead of the system's dialer, such as that of a host of
+	// DialContext, if set, replaces the system's dialer. For example, it can be the method of a host of
 	// cluster/link/memory.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	// Options are passed to the connect library; connect.WithGRPC() is one.
@@ -61,7 +61,7 @@ const mostBytes = 32 << 20
 // attempt is the default time limit of an attempt at one node.
 const attempt = 2 * time.Second
 
-// New returns a client of a node. It connects when it is used, and reconnects after a failure.
+// New returns a client of a node. The client connects at its first call, and reconnects after a failure.
 func New(c Config) *Client {
 	want := cert.Identity{Cluster: c.Trust.Cluster(), Kind: cert.Node, Name: c.Node}
 	if c.Node == "" {
@@ -167,8 +167,8 @@ func markReads(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// Load returns a client of a node, with the certificate of a name in a folder, as "parley cert client" creates
-// it.
+// Load returns a client of a node. It reads the certificate of the client with this name from a folder, in which
+// "parley cert client" created it.
 func Load(dir, name, address string, options ...connect.ClientOption) (*Client, error) {
 	self, err := cert.LoadClient(dir, name)
 	if err != nil {
@@ -190,7 +190,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Detail returns the detail that a node attached to an error, nil if the error is not from a node.
+// Detail returns the detail that a node attached to an error. It returns nil if the error is not from a node.
 func Detail(err error) *parleyv1.ErrorDetail {
 	e, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -206,9 +206,10 @@ func Detail(err error) *parleyv1.ErrorDetail {
 	return nil
 }
 
-// Unknown reports whether the outcome of a failed request is unknown: it may have taken effect, or still may.
-// Otherwise the request has no effect, ever, or it only reads. If the error has no detail of a node, the
-// outcome is unknown, unless no node could be called or the error has a code that only a node returns.
+// Unknown reports whether the outcome of a failed request is unknown: the request may have taken effect, or may still
+// take effect. If Unknown returns false, the request has no effect, now or later, or it only reads. If the error has
+// no detail from a node, the outcome is unknown, with two exceptions: no node could be called, or the error has a
+// code that only a node returns.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -252,8 +253,8 @@ func refused(op *net.OpError) bool {
 	return op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }
 
-// Elsewhere reports whether another node may be able to serve the request: this one could not be reached, is
-// stopping, is not a member now, or disconnected during its answer. If the outcome is unknown, retry only
+// Elsewhere reports whether another node may be able to serve the request. This is so if the called node could not be
+// reached, is stopping, is not a member now, or disconnected during its answer. If the outcome is unknown, retry only
 // requests that are safe to repeat.
 func Elsewhere(err error) bool {
 	if all, ok := errors.AsType[*NodeErrors](err); ok {
@@ -266,8 +267,9 @@ func Elsewhere(err error) bool {
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// Attempt returns a context with one node's part of the time when several nodes are tried in turn: 2 s, or less
-// if otherwise not all of them can be tried. It is for requests that are safe to repeat.
+// Attempt returns a context for a call of one node, when the caller tries several nodes in turn. The call may take 2
+// s, or less if the time would otherwise not suffice to try all nodes. Use Attempt for requests that are safe to
+// repeat.
 func Attempt(ctx context.Context, nodes int) (context.Context, context.CancelFunc) {
 	most := attempt
 	if end, ok := ctx.Deadline(); ok {

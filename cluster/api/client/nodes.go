@@ -13,17 +13,18 @@ import (
 	"parley/internal/lists"
 )
 
-// Nodes calls a cluster through any of several nodes: if one cannot be reached or cannot serve, it calls the
-// next. It is safe for concurrent use.
+// Nodes calls a cluster through any of several nodes. If one node cannot be reached or cannot serve, it calls the
+// next node. Nodes is safe for concurrent use.
 type Nodes struct {
 	list []*Client
 	last atomic.Int64 // index of the node that answered last
 }
 
-// NewNodes returns a client of several nodes of one cluster. They are called in this order.
+// NewNodes returns a client of several nodes of one cluster. It calls the nodes in this order.
 func NewNodes(nodes ...*Client) *Nodes { return &Nodes{list: slices.Clone(nodes)} }
 
-// LoadNodes is NewNodes for nodes at the given addresses, with the certificate of a name in a folder, see [Load].
+// LoadNodes does the same as NewNodes, for nodes at the given addresses. It reads the client's certificate from a
+// folder, as [Load] does.
 func LoadNodes(dir, name string, addresses ...string) (*Nodes, error) {
 	n := new(Nodes)
 	for _, address := range addresses {
@@ -36,19 +37,19 @@ func LoadNodes(dir, name string, addresses ...string) (*Nodes, error) {
 	return n, nil
 }
 
-// Do calls one node after another, beginning with the one that answered last, until one answers. ask makes the
-// call, with the context and at the node that it is given. The next node is called only if another one may serve
-// (see [Elsewhere]) and the request had no effect at this one (see [Unknown]): it takes effect at most once. Do
-// waits for a slow node until ctx ends.
+// Do calls one node after another until a node answers, beginning with the node that answered last. The function ask
+// makes one call, to the node and with the context that it is given. Do calls the next node only if another node may
+// serve (see [Elsewhere]), and if the request had no effect at the last node (see [Unknown]). So the request takes
+// effect at most once. Do waits for a slow node until ctx ends.
 //
-// If no node answers, Do returns the errors of all calls, each a [NodeError]. The outcome is Unknown if that of
-// the last call is.
+// If no node answers, Do returns the errors of all calls, each a [NodeError]. The outcome is Unknown if the outcome
+// of the last call is Unknown.
 func (n *Nodes) Do(ctx context.Context, ask func(context.Context, *Client) error) error {
 	return n.each(ctx, false, ask)
 }
 
-// Read is [Nodes.Do] for requests that are safe to repeat, such as reads: the next node is also called if the
-// outcome at this one is unknown, or if it takes longer than its part of the time (see [Attempt]).
+// Read does the same as [Nodes.Do], for requests that are safe to repeat, such as reads. It also calls the next node
+// if the outcome at a node is unknown, or if a node takes too long (see [Attempt]).
 func (n *Nodes) Read(ctx context.Context, ask func(context.Context, *Client) error) error {
 	return n.each(ctx, true, ask)
 }
@@ -84,7 +85,7 @@ func (n *Nodes) each(ctx context.Context, again bool, ask func(context.Context, 
 	return &NodeErrors{failed}
 }
 
-// Session returns a session of a table at these nodes, see [NewSession].
+// Session returns a session of a table at these nodes (see [NewSession]).
 func (n *Nodes) Session(table string) *Session { return NewSession(table, n.list...) }
 
 // Close closes the idle connections of all nodes. The error is always nil.
@@ -106,8 +107,8 @@ func (e *NodeError) Error() string { return fmt.Sprintf("%s: %v", e.Node.Address
 // Unwrap returns the error of the node.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// NodeErrors are the errors of all nodes that were called, in the order of the calls. Its text has a line for
-// each. [Detail] returns the detail of the last node that gave one.
+// NodeErrors are the errors of all nodes that were called, in the order of the calls. The text has one line for each
+// error. [Detail] returns the last detail that a node gave.
 type NodeErrors struct{ Nodes []*NodeError }
 
 func (e *NodeErrors) Error() string {

@@ -11,9 +11,9 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Session is a client of a table that numbers its commands, and retries those that got no answer, at one node
-// after another: each command is applied at most once. Its commands run one after another; concurrent calls wait
-// for each other.
+// Session is a client of a table that numbers its commands. If a command gets no answer, the session retries it at
+// one node after another. Each command is applied at most once. The commands of a session run one after another, so
+// concurrent calls wait for each other.
 type Session struct {
 	nodes []*Client
 	table string
@@ -40,11 +40,11 @@ var (
 	errExpired = errors.New("client: the session has expired")
 )
 
-// Do applies a command that ask sends to the node, with the session, number, and context that ask is given. It
-// retries until it has an answer, or an error that a retry cannot change, or until ctx ends.
+// Do applies a command. The function ask sends the command to a node, with the session, number, and context that it
+// is given. Do retries until it has an answer, or an error that a retry cannot change, or until ctx ends.
 //
-// After an error whose outcome is Unknown, Again retries the same command. The next Do gives it up: its outcome
-// stays unknown, and once the next command has been applied, it will not be applied any more.
+// After an error whose outcome is Unknown, Again retries the same command. The next Do gives the command up, so its
+// outcome stays unknown. When the next command has been applied, the old command can no longer be applied.
 func (s *Session) Do(ctx context.Context, ask Ask) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -65,10 +65,10 @@ func (s *Session) Do(ctx context.Context, ask Ask) error {
 	return s.try(ctx, false, ask)
 }
 
-// Again retries the last command, with its function and number, if its outcome is unknown: it is applied at most
-// once, however often it is retried. If there is no such command, or if ctx ends while another command of the
-// session is in flight, Again calls no node, and its error is not Unknown. Every other error is Unknown, unless it
-// is the answer to the command. If the session has expired, the outcome stays unknown.
+// Again retries the last command, with the same function and number, if its outcome is unknown. The command is
+// applied at most once, however often it is retried. In two cases, Again calls no node, and its error is not Unknown:
+// there is no such command, or ctx ends while another command of the session is in flight. Every other error is
+// Unknown, unless it is the answer to the command. If the session has expired, the outcome stays unknown.
 func (s *Session) Again(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

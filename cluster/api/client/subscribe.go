@@ -14,14 +14,15 @@ import (
 	"parley/cluster/api/parleyv1"
 )
 
-// Subscription reads the deliveries of a group at one node, and if that fails at the next one, from the position
-// reached. It misses no delivery and repeats none, or fails with [ErrCutOff]. It is not safe for concurrent use.
+// Subscription reads the deliveries of a group at one node. If this node fails, it continues at the next node, from
+// the position that it has reached. It skips no delivery and repeats none. If this is not possible, it fails with
+// [ErrCutOff]. A Subscription is not safe for concurrent use.
 //
-// It can be resumed in groups of levels total, atomic, and Byzantine, whose positions are the same at all nodes.
-// In the others it is cut off when its connection ends. Groups in memory, which those of level Byzantine always
-// are, restart their positions when all of their members have ended: there a subscription continues only if
-// at least one node (m+1 nodes with Byzantine) has been a member, without a restart, since the subscription last
-// connected.
+// In groups of levels total, atomic, and Byzantine, positions are the same at all nodes, so a subscription can
+// continue at another node. In all other groups, a subscription is cut off when its connection ends. A group in
+// memory restarts its positions when all of its members have ended. Groups of level Byzantine are always in memory.
+// In a group in memory, a subscription continues only if at least one node (m+1 nodes with level Byzantine) has been
+// a member, without a restart, since the subscription last connected.
 type Subscription struct {
 	nodes []*Client
 	group string
@@ -38,9 +39,9 @@ type Subscription struct {
 	ended  error
 }
 
-// ErrCutOff is the error of a subscription that cannot be continued without a gap: no node retains what comes
-// next, or its position is not known. The text has the reason; [Detail] has the first retained position, if a
-// node reported it. Retained deliveries can be read with another subscription.
+// ErrCutOff is the error of a subscription that cannot continue without a gap: no node retains the next delivery, or
+// the position of the next delivery is not known. The text has the reason. [Detail] has the first retained position,
+// if a node reported it. You can read the retained deliveries with another subscription.
 var ErrCutOff = errors.New("the subscription is cut off")
 
 // Why a subscription is cut off, or a node is given up.
@@ -60,12 +61,11 @@ const (
 	standing = 5 * time.Second
 )
 
-// Subscribe returns a subscription to the deliveries of a group from a position on; 0 means new deliveries only.
-// It returns when a node accepts the subscription: the first one, or the next one that can. If that node no
+// Subscribe returns a subscription to the deliveries of a group from a position on. Position 0 means new deliveries
+// only. Subscribe tries one node after another, and returns when a node accepts the subscription. If this node no
 // longer retains the position, the error matches ErrCutOff.
 //
-// If the group's level gives each node its own positions, a position above 1 means that position at the first
-// node.
+// If the group's level gives each node its own positions, a position above 1 is a position of the first node.
 func (n *Nodes) Subscribe(ctx context.Context, group string, from uint64) (*Subscription, error) {
 	if len(n.list) == 0 {
 		return nil, &marked{errNobody, errUnasked}
@@ -83,9 +83,9 @@ func (s *Subscription) Node() *Client { return s.nodes[s.at] }
 // Position returns the position from which a new subscription continues without a gap.
 func (s *Subscription) Position() uint64 { return s.from }
 
-// Next waits for the next delivery until ctx ends, and returns it. If the node fails, it continues at the next
-// one. If no node can deliver now it fails with [NodeErrors]; after that, as after the end of ctx, it can be
-// called again and misses nothing. ErrCutOff is permanent.
+// Next waits for the next delivery until ctx ends, and returns it. If the node fails, Next continues at the next
+// node. If no node can deliver now, Next fails with [NodeErrors]. After that, or after the end of ctx, you can call
+// Next again without missing a delivery. ErrCutOff is permanent.
 func (s *Subscription) Next(ctx context.Context) (*parleyv1.Delivery, error) {
 	for {
 		switch {
@@ -119,8 +119,8 @@ func (s *Subscription) Next(ctx context.Context) (*parleyv1.Delivery, error) {
 	}
 }
 
-// All returns the following deliveries, each as Next returns it. The last pair holds no delivery and the error of
-// Next. Another loop continues there.
+// All iterates over the following deliveries, as Next returns them. The last pair of the loop holds the error of
+// Next, and no delivery. Another loop continues at the position where this loop ended.
 func (s *Subscription) All(ctx context.Context) iter.Seq2[*parleyv1.Delivery, error] {
 	return func(yield func(*parleyv1.Delivery, error) bool) {
 		for {

@@ -76,13 +76,13 @@ type AdminServiceClient interface {
 	// started again. It then has a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes this node delete what it knows about another node: its incarnations and its disk.
-	// The other node must not be connected. After that, this node accepts the next connection whose
-	// certificate has the other node's name.
+	// Forget makes this node delete what it knows about the incarnations and the disk of another
+	// node. The other node must not be connected to this node. After the call, this node accepts the
+	// next connection whose certificate has the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns a trace of the last events of this node. The node's flight recorder keeps these
-	// events. The commands `parley trace` and `parley audit` read the trace.
+	// Record returns the contents of this node's flight recorder: a trace of the last events of the
+	// node. The commands `parley trace` and `parley audit` read the trace.
 	// Right: admin.
 	Record(context.Context, *RecordRequest) (*connect.ServerStreamForClient[RecordResponse], error)
 }
@@ -258,13 +258,13 @@ type AdminServiceHandler interface {
 	// started again. It then has a new incarnation.
 	// Right: admin.
 	Expel(context.Context, *ExpelRequest) (*ExpelResponse, error)
-	// Forget makes this node delete what it knows about another node: its incarnations and its disk.
-	// The other node must not be connected. After that, this node accepts the next connection whose
-	// certificate has the other node's name.
+	// Forget makes this node delete what it knows about the incarnations and the disk of another
+	// node. The other node must not be connected to this node. After the call, this node accepts the
+	// next connection whose certificate has the other node's name.
 	// Right: admin.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Record returns a trace of the last events of this node. The node's flight recorder keeps these
-	// events. The commands `parley trace` and `parley audit` read the trace.
+	// Record returns the contents of this node's flight recorder: a trace of the last events of the
+	// node. The commands `parley trace` and `parley audit` read the trace.
 	// Right: admin.
 	Record(context.Context, *RecordRequest, *connect.ServerStream[RecordResponse]) error
 }

@@ -133,11 +133,11 @@ type StatusResponse struct {
 	State NodeState `protobuf:"varint,3,opt,name=state,proto3,enum=parley.v1.NodeState" json:"state,omitempty"`
 	// The number of the node's incarnation. Each start of the node has a larger number.
 	Incarnation uint64 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Whether the node has started before.
+	// Whether the node has started before this incarnation.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether deliveries are synced to disk before they are acknowledged. Groups of level Byzantine
-	// are always in memory, even if this field is true.
+	// Whether this node syncs deliveries to disk before it acknowledges them. Groups of level
+	// Byzantine are always in memory, even if this field is true.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
 	// How many nodes may be faulty at the same time.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`
@@ -158,7 +158,7 @@ type StatusResponse struct {
 	// Absent if the node has no durable state.
 	Store *StoreStatus `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	Clock *NowResponse `protobuf:"bytes,18,opt,name=clock,proto3" json:"clock,omitempty"`
-	// How many messages of other nodes were refused by the machines of this node.
+	// How many messages of other nodes the machines of this node have refused.
 	Refused []*RefusedStatus `protobuf:"bytes,19,rep,name=refused,proto3" json:"refused,omitempty"`
 	// How many connections did not authenticate as a member, by reason.
 	Strangers map[string]uint64 `protobuf:"bytes,20,rep,name=strangers,proto3" json:"strangers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -374,7 +374,7 @@ type MemberStatus struct {
 	BytesIn uint64 `protobuf:"varint,12,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"`
 	// How many bytes this node has sent to the member.
 	BytesOut uint64 `protobuf:"varint,13,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
-	// How many frames were still in the queue when a connection ended.
+	// How many frames to the member were still in the queue when a connection ended.
 	FramesLost uint64 `protobuf:"varint,14,opt,name=frames_lost,json=framesLost,proto3" json:"frames_lost,omitempty"`
 	// How many bytes wait to be sent to the member.
 	Queued uint64 `protobuf:"varint,15,opt,name=queued,proto3" json:"queued,omitempty"`
@@ -944,7 +944,8 @@ type CommitStatus struct {
 	Open uint32 `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
 	// The number of transactions whose outcome this node does not know yet.
 	Pending uint32 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// How many calls of Prepare to this node's participant are in flight or wait for others to end.
+	// How many calls of Prepare to this node's participant are in flight, or wait until earlier calls
+	// have ended.
 	Preparing uint32 `protobuf:"varint,4,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	Committed uint64 `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	Aborted   uint64 `protobuf:"varint,6,opt,name=aborted,proto3" json:"aborted,omitempty"`
@@ -1151,8 +1152,8 @@ func (x *StoreStatus) GetFull() string {
 	return ""
 }
 
-// RefusedStatus counts refused messages. All of them are from one member, and one machine of this
-// node refused them for one reason.
+// RefusedStatus counts the messages from one member that one machine of this node refused for one
+// reason.
 type RefusedStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The machine that refused the messages.
@@ -1545,7 +1546,7 @@ func (x *MeasureResponse) GetDrift() float64 {
 }
 
 // WakeMeasure says how late the operating system woke this node's process. It covers the last 4096
-// measurements, which take about 41 s.
+// measurements, which is about 41 s.
 type WakeMeasure struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Median *durationpb.Duration   `protobuf:"bytes,1,opt,name=median,proto3" json:"median,omitempty"`
@@ -2021,9 +2022,16 @@ func (*ForgetResponse) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
-// RecordRequest is the request of Record.
+// RecordRequest is the request of Record. Without any field, the trace has all events that the
+// recorder keeps.
 type RecordRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the events of this machine, such as group/total.
+	Machine string `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
+	// Only the events that are at most this old.
+	Last *durationpb.Duration `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	// Only the latest events: for each machine, at most this number. 0 means no limit.
+	Most          uint32 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2056,6 +2064,27 @@ func (x *RecordRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use RecordRequest.ProtoReflect.Descriptor instead.
 func (*RecordRequest) Descriptor() ([]byte, []int) {
 	return file_parley_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RecordRequest) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *RecordRequest) GetLast() *durationpb.Duration {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *RecordRequest) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
 }
 
 // RecordResponse is the response of Record.
@@ -2257,8 +2286,11 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\rExpelResponse\"#\n" +
 	"\rForgetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x10\n" +
-	"\x0eForgetResponse\"\x0f\n" +
-	"\rRecordRequest\"$\n" +
+	"\x0eForgetResponse\"l\n" +
+	"\rRecordRequest\x12\x18\n" +
+	"\amachine\x18\x01 \x01(\tR\amachine\x12-\n" +
+	"\x04last\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04last\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\rR\x04most\"$\n" +
 	"\x0eRecordResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data*\x9e\x01\n" +
 	"\tNodeState\x12\x1a\n" +
@@ -2369,27 +2401,28 @@ var file_parley_v1_admin_proto_depIdxs = []int32{
 	12, // 34: parley.v1.PeerMeasure.round_trip:type_name -> parley.v1.RoundTrip
 	32, // 35: parley.v1.PeerMeasure.skew:type_name -> google.protobuf.Duration
 	32, // 36: parley.v1.PeerMeasure.error:type_name -> google.protobuf.Duration
-	1,  // 37: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
-	13, // 38: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
-	15, // 39: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
-	19, // 40: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
-	21, // 41: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
-	23, // 42: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
-	25, // 43: parley.v1.AdminService.Forget:input_type -> parley.v1.ForgetRequest
-	27, // 44: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
-	2,  // 45: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
-	14, // 46: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
-	16, // 47: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
-	20, // 48: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
-	22, // 49: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
-	24, // 50: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
-	26, // 51: parley.v1.AdminService.Forget:output_type -> parley.v1.ForgetResponse
-	28, // 52: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
-	45, // [45:53] is the sub-list for method output_type
-	37, // [37:45] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	32, // 37: parley.v1.RecordRequest.last:type_name -> google.protobuf.Duration
+	1,  // 38: parley.v1.AdminService.Status:input_type -> parley.v1.StatusRequest
+	13, // 39: parley.v1.AdminService.Health:input_type -> parley.v1.HealthRequest
+	15, // 40: parley.v1.AdminService.Measure:input_type -> parley.v1.MeasureRequest
+	19, // 41: parley.v1.AdminService.Leave:input_type -> parley.v1.LeaveRequest
+	21, // 42: parley.v1.AdminService.Drain:input_type -> parley.v1.DrainRequest
+	23, // 43: parley.v1.AdminService.Expel:input_type -> parley.v1.ExpelRequest
+	25, // 44: parley.v1.AdminService.Forget:input_type -> parley.v1.ForgetRequest
+	27, // 45: parley.v1.AdminService.Record:input_type -> parley.v1.RecordRequest
+	2,  // 46: parley.v1.AdminService.Status:output_type -> parley.v1.StatusResponse
+	14, // 47: parley.v1.AdminService.Health:output_type -> parley.v1.HealthResponse
+	16, // 48: parley.v1.AdminService.Measure:output_type -> parley.v1.MeasureResponse
+	20, // 49: parley.v1.AdminService.Leave:output_type -> parley.v1.LeaveResponse
+	22, // 50: parley.v1.AdminService.Drain:output_type -> parley.v1.DrainResponse
+	24, // 51: parley.v1.AdminService.Expel:output_type -> parley.v1.ExpelResponse
+	26, // 52: parley.v1.AdminService.Forget:output_type -> parley.v1.ForgetResponse
+	28, // 53: parley.v1.AdminService.Record:output_type -> parley.v1.RecordResponse
+	46, // [46:54] is the sub-list for method output_type
+	38, // [38:46] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_parley_v1_admin_proto_init() }

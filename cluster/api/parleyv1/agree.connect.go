@@ -56,8 +56,8 @@ type AgreeServiceClient interface {
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
 	// Propose makes all correct nodes agree on a vector, which contains the values of the nodes. This
-	// kind of agreement is called interactive consistency. Clients call Propose at several nodes. All
-	// calls have the same name. Each call has the value of the called node. The calls at all correct
+	// kind of agreement is called interactive consistency. Clients call Propose at several nodes,
+	// with the same name. Each call contains the value of the called node. The calls at all correct
 	// nodes return the same vector.
 	//
 	// The agreement begins when m+1 nodes have been called. Until then, the calls wait. A call ends
@@ -168,8 +168,8 @@ type AgreeServiceHandler interface {
 	// Right: write.
 	Agree(context.Context, *AgreeRequest) (*AgreeResponse, error)
 	// Propose makes all correct nodes agree on a vector, which contains the values of the nodes. This
-	// kind of agreement is called interactive consistency. Clients call Propose at several nodes. All
-	// calls have the same name. Each call has the value of the called node. The calls at all correct
+	// kind of agreement is called interactive consistency. Clients call Propose at several nodes,
+	// with the same name. Each call contains the value of the called node. The calls at all correct
 	// nodes return the same vector.
 	//
 	// The agreement begins when m+1 nodes have been called. Until then, the calls wait. A call ends

@@ -153,8 +153,8 @@ type AgreeRequest struct {
 	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// The default is EIG.
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
-	// How many nodes may be faulty: at most 4, and at most as many as the algorithm tolerates among n
-	// nodes. 0 means the largest allowed number.
+	// How many nodes may be faulty. The maximum is 4, or the number that the algorithm tolerates
+	// among n nodes, if this number is smaller. 0 means the maximum.
 	M uint32 `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
 	// Whether the response contains the nodes' reports of what they received. The call then takes up
 	// to one round longer.
@@ -505,7 +505,7 @@ type Branch struct {
 	// The value that arrived along the path. Absent if no value arrived.
 	In []byte `protobuf:"bytes,2,opt,name=in,proto3,oneof" json:"in,omitempty"`
 	// The value that the algorithm computes from `in` and from the branches below this branch. Absent
-	// if the algorithm computes that there is no value.
+	// if the result is that there is no value.
 	Out           []byte `protobuf:"bytes,3,opt,name=out,proto3,oneof" json:"out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -67,11 +67,11 @@ type NowResponse struct {
 	// cluster. At the start of the cluster, it is the median of the dates of the nodes' computers. As
 	// long as the clock is synchronized, a later response never has an earlier time.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// How far the clock of any other correct node may differ from this node's clock. The bound holds
-	// as long as at most m nodes are faulty, disconnected, or down. Absent if the clock is not
-	// synchronized.
+	// The maximum difference between this node's clock and the clock of any other correct node. The
+	// bound holds as long as at most m nodes are faulty, disconnected, or down. Absent if the clock
+	// is not synchronized.
 	Bound *durationpb.Duration `protobuf:"bytes,2,opt,name=bound,proto3" json:"bound,omitempty"`
-	// Whether this node's clock is synchronized with the clocks of all but m nodes.
+	// Whether this node's clock is synchronized with the clocks of all nodes, except at most m.
 	Synchronized bool `protobuf:"varint,3,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
 	// How far the cluster's time is ahead of the clock of this node's computer.
 	Offset        *durationpb.Duration `protobuf:"bytes,4,opt,name=offset,proto3" json:"offset,omitempty"`

@@ -53,7 +53,7 @@ type CommitServiceClient interface {
 	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
 	// transaction with other members or other bodies, and this request has no effect. If the outcome
 	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
-	// requested the transaction at another node, and it may still commit.
+	// requested the same transaction at another node, and the transaction may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if
@@ -128,7 +128,7 @@ type CommitServiceHandler interface {
 	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
 	// transaction with other members or other bodies, and this request has no effect. If the outcome
 	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
-	// requested the transaction at another node, and it may still commit.
+	// requested the same transaction at another node, and the transaction may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if

@@ -38,10 +38,10 @@ const (
 	// No order. If any member delivers a payload, all members that stay deliver it. This is true even
 	// for a payload that only a crashed member has delivered.
 	Level_LEVEL_UNIFORM Level = 3
-	// As reliable. In addition, all members deliver the payloads of one sender in the order of their
-	// broadcasts.
+	// Like reliable. In addition, all members deliver the payloads of one sender in the order of
+	// their broadcasts.
 	Level_LEVEL_FIFO Level = 4
-	// As FIFO. In addition, if a member delivers payload A and then broadcasts payload B, every
+	// Like FIFO. In addition, if a member delivers payload A and then broadcasts payload B, every
 	// member delivers A before B.
 	Level_LEVEL_CAUSAL Level = 5
 	// Uniform total order, as for the level total. The group uses the two-phase protocol of the

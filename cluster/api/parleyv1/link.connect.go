@@ -40,7 +40,7 @@ const (
 type LinkServiceClient interface {
 	// Carry carries messages to the called node. A node makes one call after another, and numbers its
 	// calls. The numbers let the called node accept each message once and in order. If a call fails,
-	// both nodes begin a new session. Both nodes also begin a new session if one of them receives
+	// both nodes begin a new session. They also begin a new session if one of them has received
 	// nothing from the other for too long.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }
@@ -83,7 +83,7 @@ func (c *linkServiceClient) Carry(ctx context.Context, req *CarryRequest) (*Carr
 type LinkServiceHandler interface {
 	// Carry carries messages to the called node. A node makes one call after another, and numbers its
 	// calls. The numbers let the called node accept each message once and in order. If a call fails,
-	// both nodes begin a new session. Both nodes also begin a new session if one of them receives
+	// both nodes begin a new session. They also begin a new session if one of them has received
 	// nothing from the other for too long.
 	Carry(context.Context, *CarryRequest) (*CarryResponse, error)
 }

@@ -62,8 +62,8 @@ type TableServiceClient interface {
 	Do(context.Context, *DoRequest) (*DoResponse, error)
 	// Query applies a command without a session. The command is written in the language of the state
 	// machine. Query is for commands that only read. If the node does not recognize the command as a
-	// read, the node treats it as a command that changes the state: the client needs the right `write`
-	// too, and if you send the command again, it may be applied twice.
+	// read, it treats the command as a change of the state. Then the client also needs the right
+	// `write`, and a command that you send again may be applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.
@@ -262,8 +262,8 @@ type TableServiceHandler interface {
 	Do(context.Context, *DoRequest) (*DoResponse, error)
 	// Query applies a command without a session. The command is written in the language of the state
 	// machine. Query is for commands that only read. If the node does not recognize the command as a
-	// read, the node treats it as a command that changes the state: the client needs the right `write`
-	// too, and if you send the command again, it may be applied twice.
+	// read, it treats the command as a change of the state. Then the client also needs the right
+	// `write`, and a command that you send again may be applied twice.
 	// Right: read.
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// Inspect returns the position and the hash of this node's replica.

@@ -113,7 +113,7 @@ func (x *OpenResponse) GetSession() uint64 {
 	return 0
 }
 
-// Call identifies a command. With it, you can safely send the command again.
+// Call identifies a command, so that you can safely send the command again.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session, from the response of Open.

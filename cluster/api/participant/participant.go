@@ -171,7 +171,7 @@ func (t timed) Do(r *http.Request) (*http.Response, error) {
 	return t.Client.Do(r) //nolint:gosec // the configuration names the address, and no request does
 }
 
-// Begin begins an incarnation of the node, which is numbered by the time at which it begins, like transactions.
+// Begin begins an incarnation of the node. The number of the incarnation is the time at which it begins.
 func (c *Client) Begin(log *slog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +202,8 @@ var (
 	errLate = errors.New("the participant has not answered in time")
 )
 
-// Prepare requests a vote. When ctx ends the vote is no; but the call continues, and the next call for the
-// transaction waits for its end, so that an Abort never overtakes its Prepare.
+// Prepare requests a vote. When ctx ends, the vote is no, but the call to the service continues. The next call for
+// the transaction waits until this call has ended. So an Abort never overtakes its Prepare.
 func (c *Client) Prepare(ctx context.Context, tx string, body []byte) (vote bool, err error) {
 	under := &preparing{over: make(chan struct{})}
 	c.mu.Lock()
@@ -261,7 +261,7 @@ func (c *Client) Again(tx string, body []byte) error {
 	return err
 }
 
-// Commit commits a part. It returns when that is done, or the node ends.
+// Commit commits a part. It returns when the part is committed, or when the node ends.
 func (c *Client) Commit(tx string) {
 	life, _ := c.now()
 	_ = c.until(life, "Commit", tx, func(ctx context.Context) error {

@@ -20,8 +20,8 @@ type nowhere struct{}
 func (nowhere) Send(parley.ID, link.Class, uint32, []byte, []byte) bool { return false }
 func (nowhere) Flush(parley.ID)                                         {}
 
-// New returns the kernel of the first of n nodes, which are named node1 and so on and of which m may be faulty.
-// All peers count as near, and none sends anything. The host is closed at the end of the test.
+// New returns the kernel of the first of n nodes. The nodes are named node1 and so on, and m of them may be faulty.
+// All peers count as near, and none of them sends anything. The host is closed at the end of the test.
 func New(tb testing.TB, n, m int) *kernel.Kernel {
 	tb.Helper()
 	clock := host.NewElapsed()

@@ -291,8 +291,7 @@ func (c *Conn) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close ends the connection: at this end at once, and at the other one when everything that was sent has been
-// read.
+// Close ends the connection: at this end at once, and at the other end when everything that was sent has been read.
 func (c *Conn) Close() error {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()

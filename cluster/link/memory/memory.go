@@ -1,13 +1,13 @@
 // Package memory implements a network within one process, for tests. It has connections and packets but no sockets,
 // and a test can inject faults.
 //
-// A [Network] has hosts; a [Host] has the methods of net.ListenConfig and net.Dialer. Each direction between two
+// A [Network] has hosts. A [Host] has the methods of net.ListenConfig and net.Dialer. Each direction between two
 // hosts has a latency. Bytes arrive after this latency, in the order in which they were sent. A test can hold the
 // bytes of one direction (Hold), cut both directions (Cut), and break the existing connections (Break).
 //
-// Waiting goroutines wait only for a sync.Cond, a channel, or a timer. So a network that was made in a bubble of
-// testing/synctest uses the bubble's virtual time: latencies and deadlines are exact, and a test does not wait in
-// real time.
+// If a goroutine of a network waits, it waits for a sync.Cond, a channel, or a timer. So a network that was made in a
+// bubble of testing/synctest uses the bubble's virtual time. Then latencies and deadlines are exact, and a test does
+// not wait in real time.
 package memory
 
 import (
@@ -26,8 +26,8 @@ import (
 
 // Options configure a network. A zero field means its default.
 type Options struct {
-	// Latency is how long a byte takes from one host to another, by default 100 us. A negative latency means
-	// none: bytes arrive at once, and a program that answers endlessly stops virtual time.
+	// Latency is how long a byte takes from one host to another, by default 100 us. A negative latency means no
+	// latency: bytes arrive at once. Then programs that answer each other endlessly stop virtual time.
 	Latency time.Duration
 	// Window is how many unread bytes a connection holds in each direction, by default 256 KiB. A write waits for
 	// room.
@@ -99,8 +99,8 @@ func (h *Host) Network() *Network { return h.n }
 // Addr returns the address of a port of the host, for Listen and DialContext.
 func (h *Host) Addr(port uint16) string { return netip.AddrPortFrom(h.addr, port).String() }
 
-// Listen listens on an address of the host: its own name, its IP address, or none, and a port, or 0 for any port.
-// The network must be "tcp".
+// Listen listens on an address of the host and on a port. The address is the name of the host, its IP address, or
+// empty. Port 0 means any port. The network must be "tcp".
 func (h *Host) Listen(_ context.Context, network, address string) (net.Listener, error) {
 	h.n.mu.Lock()
 	defer h.n.mu.Unlock()
@@ -182,7 +182,7 @@ func (n *Network) find(self *Host, address string) (*Host, uint16, error) {
 	return nil, 0, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// DialContext connects to a listening address: it takes a message there and one back, and waits while one of the
+// DialContext connects to a listening address. This takes one message in each direction, and waits while one of the
 // directions is held. The network must be "tcp".
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := h.dial(ctx, network, address)
@@ -272,8 +272,8 @@ func (n *Network) SetLatency(from, to *Host, d time.Duration) {
 	n.route(from, to).latency = max(0, d)
 }
 
-// Hold holds what one host sends to another, until Release. Bytes of a connection wait in the window, as if the
-// other host did not read; packets are lost. No connections can be made.
+// Hold holds the bytes that one host sends to another, until Release. Bytes of a connection wait in the window, as if
+// the other host did not read. Packets are lost. No connections can be made.
 func (n *Network) Hold(from, to *Host) { n.hold(from, to, true) }
 
 // Release makes everything that was held arrive at once.

@@ -1,10 +1,14 @@
-// Package learn embeds the table of contents of the lessons. The lab (the web page of "parley lab") makes its guide
-// from this table.
+// Package learn embeds the lessons. The lab (the web page of "parley lab") makes its guide from them.
 package learn
 
-import _ "embed"
+import "embed"
 
-// Index is the page with the table of the lessons, as Markdown.
+// Files are the lessons and index.md, the page with the table of the lessons, as Markdown.
+//
+//go:embed *.md
+var Files embed.FS
+
+// Index is the text of index.md.
 //
 //go:embed index.md
 var Index string

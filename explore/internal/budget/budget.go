@@ -1,4 +1,4 @@
-// Package budget ends a search in four cases: its time or its memory is used up, its context ends, or it has found
+// Package budget ends a search when its time or its memory is used up, when its context ends, or when it has found
 // enough.
 package budget
 
@@ -30,8 +30,8 @@ type Budget struct {
 	limit atomic.Pointer[string] // the limit that ended the search
 }
 
-// Start begins the search, which must call done when it ends. Until then progress, if not nil, is called
-// after half a second and then once a second.
+// Start begins the search. The search must call done when it ends. Until then progress, if not nil, is called after
+// half a second and then once a second.
 func (b *Budget) Start(progress func()) (done func()) {
 	b.began = time.Now()
 	alarm := func() bool { return true }

@@ -1,8 +1,8 @@
 // Package failover measures how the failure of one node delays the other nodes. All nodes broadcast at a steady
 // rate, and one node is killed or paused. Then each other node reports the time during which it delivered nothing.
 //
-// Every node is a process of its own, so that a kill ends all of it. [Run] makes the measurement, and [Serve] runs
-// a node.
+// Every node is a separate process, so a kill ends the whole node. [Run] makes the measurement, and [Serve] runs a
+// node.
 package failover
 
 import (

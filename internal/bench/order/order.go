@@ -1,9 +1,9 @@
 // Package order times the ordered broadcast of a cluster. All nodes are in one process, connected over loopback by
 // mutual TLS.
 //
-// A phase measures the same as the benchmarks of other systems. One figure is the rate at which the slowest node
-// delivers, while senders keep a fixed number of messages in flight. The other figure is the time from submitting
-// one message until the sender, and until the last node, delivers it.
+// A phase measures the same figures as the benchmarks of other systems. The first figure is the rate at which the
+// slowest node delivers while senders keep a fixed number of messages in flight. The second figure is the time from
+// submitting a message until the sender delivers it. The third figure is the time until the last node delivers it.
 package order
 
 import (

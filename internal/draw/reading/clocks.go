@@ -10,8 +10,9 @@ import (
 
 // Clocks are the logical clocks of the processes in a run.
 type Clocks struct {
-	Apart parley.Tick // the promise: correct clocks never differ by more
-	Lines []ClockLine // of the processes that show one, in order
+	Apart   parley.Tick // the promise: correct clocks never differ by more
+	Formula string      // how Apart follows from the configuration
+	Lines   []ClockLine // of the processes that show one, in order
 	// Spread has, for each time at which a correct clock has a corner, how far the correct clocks are apart and the
 	// middle between the first and the last of them.
 	Spread []Spread
@@ -60,7 +61,7 @@ func ClocksOf(p parley.Protocol, events []trace.Event, s Style) (out Clocks, ok 
 		last := &line.Stretches[len(line.Stretches)-1]
 		*last = append(*last, ClockPoint{e.Time, c.Shows, c.Kind, e.ID, words.Does(e)})
 	}
-	out.Apart = p.Clock.Apart
+	out.Apart, out.Formula = p.Clock.Apart, p.Clock.Formula
 	for i := range lines {
 		lines[i].At = parley.ID(i)
 		switch {

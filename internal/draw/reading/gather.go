@@ -103,6 +103,12 @@ func Gather(p parley.Protocol, events []trace.Event, g Gathering) []Round {
 	for _, e := range events {
 		r.add(e)
 	}
+	if len(g.Honest) > 0 {
+		r.truth = &reader{p: p, g: g, rounds: make(map[int]*gathered)}
+		for _, e := range g.Honest {
+			r.truth.add(e)
+		}
+	}
 	var out []Round
 	for i, number := range slices.Sorted(maps.Keys(r.rounds)) {
 		round := Round{Number: number, Title: r.rounds[number].title}
@@ -128,6 +134,8 @@ type reader struct {
 	fates   map[arrival]Fate          // of messages that do not arrive in time
 	before  map[parley.ID]trace.Event // the last receipt of each process
 	late    map[int]parley.Tick       // the first time at which a correct process refused a frame of a round as late
+
+	truth *reader // what faulty processes would have sent if they were honest; nil: unknown
 
 	last []byte // the last bytes digested
 	sum  string // their digest
@@ -349,7 +357,7 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 	beside := func(id parley.ID) bool { return id == from || spoken != (parley.Set{}) && !spoken.Has(id) }
 	speaks := false
 	all := r.contents(round, from)
-	honest := r.honest(first, from, all)
+	honest := r.honest(round, first, from, all)
 	for _, c := range all {
 		if c.key == "" {
 			silent = slices.DeleteFunc(c.to, beside)
@@ -370,13 +378,19 @@ func (r *reader) sender(round int, first bool, from parley.ID, spoken parley.Set
 	return out
 }
 
-// honest returns a function that judges what a faulty process sends: each row must be in its own copy, or in the
-// first round have the value that it was given. If neither is known, everything passes.
-func (r *reader) honest(first bool, from parley.ID, all []content) func(c content, said Said) bool {
+// honest returns a function that judges what a faulty process sends: it must be what the process would have sent if it
+// were honest. If that is unknown, each row must be in its own copy, or in the first round have the value that it was
+// given. If neither is known, everything passes.
+func (r *reader) honest(round int, first bool, from parley.ID, all []content) func(c content, said Said) bool {
 	given, known := r.given[from]
 	own := slices.IndexFunc(all, func(c content) bool { return c.key != "" && slices.Contains(c.to, from) })
+	truth := r.truths(round, from)
 	switch {
 	case !r.g.Faulty.Has(from):
+	case truth != nil:
+		return func(c content, _ Said) bool {
+			return !slices.ContainsFunc(c.to, func(to parley.ID) bool { return to != from && truth[to] != c.key })
+		}
 	case own >= 0:
 		kept := make(map[string]bool)
 		for row := range r.each(from, all[own]) {
@@ -405,6 +419,20 @@ func (r *reader) honest(first bool, from parley.ID, all []content) func(c conten
 		return func(_ content, said Said) bool { return said.Values.One() == value }
 	}
 	return func(content, Said) bool { return true }
+}
+
+// truths returns what a process would send to each receiver in a round if it were honest, or nil if that is unknown.
+func (r *reader) truths(round int, from parley.ID) map[parley.ID]string {
+	if r.truth == nil || r.truth.rounds[round] == nil || len(r.truth.rounds[round].from[from]) == 0 {
+		return nil
+	}
+	keys := make(map[parley.ID]string)
+	for _, c := range r.truth.contents(round, from) {
+		for _, to := range c.to {
+			keys[to] = c.key
+		}
+	}
+	return keys
 }
 
 // meant returns how correct processes send an initial value in the first round, if one of them has it: a vote of yes

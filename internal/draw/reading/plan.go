@@ -2,6 +2,7 @@ package reading
 
 import (
 	"cmp"
+	"slices"
 
 	"parley"
 )
@@ -34,6 +35,23 @@ type Node struct {
 	Times uint64
 	// Rest is the number of omitted siblings; all other fields are then empty.
 	Rest uint64
+}
+
+// InputVotes reports whether the input of a node is also the vote of the owner of the tree. In OM(m) the owner is none
+// of the node's children.
+func (n *Node) InputVotes(owner parley.ID) bool {
+	votes := len(n.Kids) > 0 && n.In != nil && !slices.Contains(n.Path, owner)
+	for _, kid := range n.Kids {
+		if kid.Rest > 0 {
+			continue
+		}
+		last := kid.Relay()
+		if kid.Times > 1 {
+			last = kid.Last[len(kid.Last)-1]
+		}
+		votes = votes && (owner < kid.Relay() || owner > last)
+	}
+	return votes
 }
 
 // run is the number of adjacent equal siblings from which on they are drawn as one.

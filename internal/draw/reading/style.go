@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/internal/draw/prose"
+	"parley/trace"
 )
 
 // Style is what all pictures have in common.
@@ -23,6 +24,9 @@ type Style struct {
 	Name func(parley.ID) string
 	// Faulty processes are marked.
 	Faulty parley.Set
+	// Honest is what the faulty processes would have sent if they were honest, as far as that is known. Anything else
+	// that they sent is marked as a lie.
+	Honest []trace.Event
 	// Color adds ANSI colors to text. SVG always has colors.
 	Color bool
 }

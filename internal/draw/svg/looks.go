@@ -88,6 +88,12 @@ var looks = map[string]string{
 	"restart":     "r:3;fill:$text",
 	"befalls":     "r:3;fill:$faint",
 
+	// Clusters that run.
+	"ended":   "stroke:$fault;stroke-width:2.2;fill:none",
+	"again":   "stroke:$text;stroke-width:1.6;fill:none",
+	"severed": "stroke:$fault;stroke-width:1.8",
+	"mended":  "stroke:$border;stroke-width:1.2",
+
 	"plate": "fill:$card;fill-opacity:0.88", // behind a text, over the arrows
 
 	// Time from left to right.
@@ -101,6 +107,9 @@ var looks = map[string]string{
 	"stage-hatch faulty": "fill:none;stroke:$fault;stroke-opacity:0.6",
 	"stage-stripe":       "fill:none;stroke:$value;stroke-opacity:0.35",
 	"stage-plate":        "fill:$fill",
+	"cut":                "stroke:$fault;stroke-width:1;stroke-dasharray:2 4",
+	"cutoff":             "fill:$fault;fill-opacity:0.45",
+	"parting":            "stroke:$fault;stroke-width:2.2",
 	"stage-plate faulty": "fill:$liar",
 
 	// Clocks.
@@ -119,6 +128,8 @@ var looks = map[string]string{
 	"cell":       "rx:4;fill:$fill;stroke:$ink;stroke-width:1.2",
 	"cell-other": "rx:4;fill:$card;stroke:$border;stroke-dasharray:3 2",
 	"join":       "stroke:$ink;stroke-width:1.4",
+	"inversion":  "r:4;fill:$card;stroke:$fault;stroke-width:1.8",
+	"taint":      "fill:none;stroke:$fault;stroke-opacity:0.75",
 
 	// Trees.
 	"edge":        "fill:none;stroke:$ink;stroke-width:1.4;stroke-opacity:0.9",

@@ -1,5 +1,5 @@
-// Package svg writes scenes (pictures in the form of package scene) as SVG: as self-contained files, or as parts of
-// a web page. In a web page, the page's style sheet determines how they look.
+// Package svg writes scenes (pictures in the form of package scene) as SVG: as self-contained files, or as parts of a
+// web page. In a web page, the page's style sheet determines how the pictures look.
 package svg
 
 import (

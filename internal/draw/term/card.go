@@ -30,6 +30,8 @@ type Card struct {
 	Whole bool
 	Tasks uint64
 	Task  string
+	// Shown, if not nil, returns which events show how a property is broken.
+	Shown func(property string) string
 }
 
 // Text returns the card as text.
@@ -88,6 +90,9 @@ func (c Card) reasons(v parley.Verdict, before string) string {
 	if v.Broken != nil && !sometimes {
 		broken = len(says)
 		says = append(says, "broken: "+v.Broken.Error())
+		if c.Shown != nil {
+			says = append(says, c.Shown(v.Property.Name))
+		}
 	}
 	switch why := promise(v); {
 	case why == "":

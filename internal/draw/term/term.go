@@ -2,8 +2,8 @@
 // verdicts, and pictures made of characters.
 //
 // Every function is pure: it reads no terminal, no clock and no environment, and the same data give the same bytes.
-// The width is a parameter, in columns of a fixed-width font, and no line is wider. A picture that would be too big
-// is folded or collapsed, or it shows numbers in place of its parts. It is never refused.
+// The width is a parameter, in columns of a fixed-width font, and no line is wider. If a picture would be too big,
+// the package folds or collapses it, or shows numbers in place of its parts. It never refuses to draw a picture.
 package term
 
 import (

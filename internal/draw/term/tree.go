@@ -74,20 +74,10 @@ type voter struct {
 	own bool
 }
 
-// withOwn returns the drawn children of a node. If the owner of the tree is none of them, it is added in its place: in
-// OM(m) its own vote at a node is the node's input.
+// withOwn returns the drawn children of a node. If the node's input is the vote of the owner of the tree, that is added
+// in its place.
 func (p *treeText) withOwn(n *reading.Node) (all []voter) {
-	lacks := len(n.Kids) > 0 && n.In != nil && !slices.Contains(n.Path, p.Of)
-	for _, kid := range n.Kids {
-		if kid.Rest > 0 {
-			continue
-		}
-		last := kid.Relay()
-		if kid.Times > 1 {
-			last = kid.Last[len(kid.Last)-1]
-		}
-		lacks = lacks && (p.Of < kid.Relay() || p.Of > last)
-	}
+	lacks := n.InputVotes(p.Of)
 	for _, kid := range n.Kids {
 		if lacks && (kid.Rest > 0 || kid.Relay() > p.Of) {
 			all, lacks = append(all, voter{own: true}), false

@@ -15,11 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
 )
@@ -30,6 +32,7 @@ type Engine struct {
 	scenarios fs.FS
 	version   string
 	runs      runs
+	kept      kept
 }
 
 // New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
@@ -63,6 +66,7 @@ type answerer func(ctx context.Context, e *Engine, question []byte, progress fun
 var answerers = map[string]answerer{
 	"about":   ofAll((*Engine).about),
 	"form":    ofAll((*Engine).form),
+	"guide":   ofAll((*Engine).guide),
 	"levels":  ofAll((*Engine).levels),
 	"cost":    ofAll((*Engine).cost),
 	"run":     ofRun((*made).answer),
@@ -71,16 +75,20 @@ var answerers = map[string]answerer{
 	"story":   ofRun((*made).story),
 	"event":   ofRun((*made).event),
 	"state":   ofRun((*made).state),
+	"history": ofRun((*made).history),
+	"cone":    ofRun((*made).cone),
 	"vote":    ofRun((*made).vote),
+	"waiting": ofRun((*made).waiting),
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,
+	"sample":  sample,
 	"model":   ofAll(func(e *Engine, q aboutModel) (any, error) { return modelOf(e.protocols, q.Model) }),
 	"presets": ofAll((*Engine).presets),
 	"explore": exploring,
 	"pairs":   pairing,
 	"walk":    walking,
-	"sample":  sampling,
+	"samples": sampling,
 
 	// About several runs.
 	"compare":   comparing,
@@ -133,12 +141,40 @@ func search(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (an
 	return traitor.Search(ctx, m.Run, q.Question, progress)
 }
 
+// sample answers whether any of many runs breaks the property of a level.
+func sample(ctx context.Context, e *Engine, b []byte, progress func([]byte)) (any, error) {
+	var q struct {
+		asked
+		Level   string `json:"level"`
+		Seconds int    `json:"seconds"`
+	}
+	if err := read(b, &q); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(traitor.Levels, func(l traitor.Level) bool { return l.ID == q.Level && l.Seeds > 0 })
+	if i < 0 {
+		return nil, fmt.Errorf("no level %.20q is sampled", q.Level)
+	}
+	l := traitor.Levels[i]
+	return traitor.Sample(ctx, l, q.Seconds, func(flags map[string]string) (form.Setup, error) {
+		f, _, err := e.filled(Setting{Protocol: l.Protocol, Flags: flags})
+		if err != nil {
+			return form.Setup{}, err
+		}
+		return f.Setup()
+	}, progress)
+}
+
 // LevelsAnswer is the answer to "levels": what a traitor can try, in order.
 type LevelsAnswer struct {
 	Levels []traitor.Level `json:"levels"`
 }
 
 func (e *Engine) levels(struct{ asked }) (any, error) { return LevelsAnswer{traitor.Levels}, nil }
+
+func (e *Engine) guide(struct{ asked }) (any, error) {
+	return guideOf(commands{e.protocols, e.scenarios})
+}
 
 func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 

@@ -43,7 +43,7 @@ type Choice struct {
 }
 
 // hidden are flags that mean nothing on the page.
-var hidden = []string{"host", "round", "tick", "for", "memory"}
+var hidden = []string{"host", "round", "tick", "for", "memory", "node"}
 
 func fieldsOf(f *form.Flags) []Field {
 	fields := []Field{}

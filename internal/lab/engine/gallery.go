@@ -20,6 +20,7 @@ type Lesson struct {
 	Number   string `json:"number"` // as in Card.Lesson
 	Title    string `json:"title"`
 	Question string `json:"question"` // that it answers
+	file     string
 }
 
 // ProtocolSummary is a protocol in a list.
@@ -40,7 +41,7 @@ type Card struct {
 	Protocol string   `json:"protocol"`
 	Words    string   `json:"words"`  // what the head of the file says
 	Breaks   []string `json:"breaks"` // the properties that the run breaks
-	Lies     bool     `json:"lies"`   // a process lies
+	Faulty   bool     `json:"faulty"` // a process lies, crashes or omits messages
 	Text     string   `json:"text"`   // the file
 }
 
@@ -80,7 +81,9 @@ func lessons() []Lesson {
 			continue
 		}
 		number, title, _ := strings.Cut(linked(cells[1]), " ")
-		all = append(all, Lesson{number, title, strings.TrimSpace(cells[2])})
+		_, file, _ := strings.Cut(cells[1], "](")
+		file, _, _ = strings.Cut(file, ")")
+		all = append(all, Lesson{number, title, strings.TrimSpace(cells[2]), file})
 	}
 	return all
 }
@@ -112,8 +115,8 @@ func (c *Card) readHead() {
 			words = append(words, said)
 		case name == "protocol":
 			c.Protocol = strings.TrimSpace(value)
-		case name == "faulty":
-			c.Lies = true
+		case name == "faulty" || name == "crashes":
+			c.Faulty = true
 		}
 	}
 	if len(words) > 1 {

@@ -62,15 +62,24 @@ func TestLevels(t *testing.T) {
 						named++
 					}
 				}
-				if named != 1 || safe == 0 {
+				if l.Can && (named != 1 || safe == 0) || !l.Can && safe < len(d.Choices) {
 					t.Errorf("dial %s: %d choices are the run that wins, %d break nothing", d.Name, named, safe)
+				}
+			}
+			if (l.Proof == traitor.Sampled) != (l.Seeds > 0) {
+				t.Errorf("%d seeds", l.Seeds)
+			}
+			if l.Proof == traitor.Sampled {
+				got := answers[traitor.Sampling](t, e, map[string]any{"ask": "sample", "level": l.ID, "seconds": 120})
+				if l.Can || got.Outcome != traitor.NotFound || got.Runs != l.Seeds {
+					t.Errorf("%+v", got)
 				}
 			}
 			if l.Proof != traitor.Searched {
 				return
 			}
 			found := answers[traitor.Verdict](t, e, map[string]any{
-				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 60,
+				"ask": "search", "run": of(nil), "free": l.Seats, "property": l.Property, "seconds": 120, "split": l.Split,
 			})
 			switch {
 			case !l.Can && (found.Outcome != "exhausted" || found.States == 0):
@@ -101,6 +110,26 @@ func TestLevelPairs(t *testing.T) {
 		}
 		if found.Outcome != want || (found.SVG != "") != (want == "found") {
 			t.Errorf("level %s: %s, want %s", l.ID, found.Outcome, want)
+		}
+	}
+}
+
+// A search from a round on keeps what was sent before it.
+func TestSearchFrom(t *testing.T) {
+	e := newEngine()
+	const wins = "2=moves:1-3-0-1" // P2 lies to P3 in round 1, which is its only one
+	for _, c := range []struct {
+		faulty string
+		from   int
+		found  bool
+	}{{"2=moves:", 0, true}, {"2=moves:", 1, true}, {"2=moves:", 2, false}, {wins, 2, true}} {
+		run := map[string]any{"protocol": "om", "flags": map[string]string{
+			"n": "3", "m": "1", "beyond-bound": "true", "faulty": c.faulty}}
+		found := answers[traitor.Verdict](t, e, map[string]any{
+			"ask": "search", "run": run, "free": []string{"P2"}, "from": c.from, "property": "validity", "seconds": 60,
+		})
+		if (found.Outcome == "found") != c.found || c.found && found.Flag != wins || !c.found && found.Outcome != "exhausted" {
+			t.Errorf("%s from round %d: %+v", c.faulty, c.from, found)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"parley"
 	"parley/internal/draw"
@@ -17,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
 	"parley/trace"
@@ -29,10 +32,12 @@ type made struct {
 	facts    trace.Facts
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
+	file     string                      // of the trace, if that is known
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
 	events   []trace.Event
+	waits    func() []reading.WaitSpan
 	drawn    []trace.Event // the events, with the times that pictures show
 	stepped  bool          // these times are the numbers of steps
 	others   others        // other runs, which look the same to a process
@@ -45,8 +50,31 @@ func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID)
 		m.drawn, m.stepped = exploration.OneByOne(m.events), true
 	}
 	m.report = report.New(r, log, facts)
+	m.waits = sync.OnceValue(func() []reading.WaitSpan {
+		spans := report.Waits(r, log, facts, m.view.Style().Faulty)
+		for i := range spans {
+			s := &spans[i]
+			s.Begins, s.Ends = m.timeOf(s.Since), m.timeOf(s.Until)
+		}
+		return spans
+	})
 	m.view, err = m.viewOf("")
 	return m, err
+}
+
+// timeOf returns the time of an event as pictures show it; 0 for no event.
+func (m *made) timeOf(event uint64) parley.Tick {
+	if event == 0 {
+		return 0
+	}
+	return m.drawn[event-1].Time
+}
+
+// drawing returns what there is to draw.
+func (m *made) drawing(v *report.View) *draw.Run {
+	d := v.Drawing(m.drawn)
+	d.Waits, d.Steps = m.waits(), m.stepped
+	return d
 }
 
 // words describes events of the run.
@@ -119,7 +147,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
 	if m.recorded {
-		return input.Program + " trace show " + input.Quote(m.Protocol.Name+".jsonl")
+		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
 	return input.Command("", m.Args, 1<<16)
 }
@@ -185,13 +213,6 @@ func (m *made) times() []TimeSpan {
 // pictures returns the names of the pictures, each once.
 func (m *made) pictures() []string { return slices.Compact(m.drawing(m.view).Pictures()) }
 
-// drawing returns what there is to draw of the run.
-func (m *made) drawing(v *report.View) *draw.Run {
-	d := v.Drawing(m.drawn)
-	d.Steps = m.stepped
-	return d
-}
-
 // PictureAnswer is the answer to "picture": an SVG element without style.
 type PictureAnswer struct {
 	SVG string `json:"svg"`
@@ -222,6 +243,8 @@ type Table struct {
 	Senders   []Process `json:"senders"`
 	Receivers []Process `json:"receivers"`
 	Cells     [][]Cell  `json:"cells"` // by receiver, then by sender
+	// Reading explains one row of the table in words; empty if rows are not values with paths.
+	Reading string `json:"reading,omitempty"`
 }
 
 // Cell is what one process sent to another one in a round.
@@ -294,9 +317,40 @@ func (m *made) tables(_ aboutRun) (any, error) {
 				}
 			}
 		}
+		if m.Protocol.Tree != nil {
+			t.Reading = readingOf(t.Cells, m.Names)
+		}
 		a.Tables = append(a.Tables, t)
 	}
 	return a, nil
+}
+
+// readingOf explains the first row of a table that has a path.
+func readingOf(cells [][]Cell, names naming.Names) string {
+	for _, c := range slices.Concat(cells...) {
+		for _, row := range c.Rows {
+			_, pair, ok := strings.Cut(row, "{")
+			pair, closed := strings.CutSuffix(pair, "}")
+			value, steps, paired := strings.Cut(pair, ",")
+			if !ok || !closed || !paired || strings.ContainsAny(steps, ",{}") {
+				continue
+			}
+			path := strings.Split(steps, ".")
+			if len(path) == 1 {
+				path = strings.Split(steps, "")
+			}
+			text := "the value is " + value
+			for _, step := range path {
+				id, err := names.Parse(step, parley.MaxProcesses)
+				if err != nil {
+					return ""
+				}
+				text = names.Full(id) + " says that " + text
+			}
+			return row + " means: " + text + "."
+		}
+	}
+	return ""
 }
 
 // mostRows is how many rows of a message are shown.

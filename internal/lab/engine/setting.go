@@ -27,6 +27,7 @@ type Setting struct {
 	Scenario string            `json:"scenario,omitempty"` // the text of a file
 	Flags    map[string]string `json:"flags,omitempty"`
 	Trace    string            `json:"trace,omitempty"` // the text of a trace file, which is a run by itself
+	Kept     string            `json:"kept,omitempty"`  // the beginning of the hash of a trace that the engine keeps
 }
 
 // file is the name of the scenario in errors, which the page does not show.
@@ -145,6 +146,9 @@ type known struct {
 
 // of returns the run of a setting. Concurrent questions about one run wait for each other.
 func (e *Engine) of(s Setting) (*made, error) {
+	if s.Kept != "" {
+		return e.kept.find(s.Kept)
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/sim"
+	"parley/internal/draw/prose"
 	"parley/trace"
 )
 
@@ -116,43 +116,95 @@ func (m *made) before(e trace.Event) *trace.Event {
 	return nil
 }
 
-// StateAnswer is the answer to "state": the variables of every process after an event.
-type StateAnswer struct {
-	Processes []ProcessState `json:"processes"`
+// ConeAnswer is the answer to "cone": what may have influenced an event, and what the event may have influenced
+// (Lamport 1978). Both are references of pictures, without those of the event itself.
+type ConeAnswer struct {
+	Past   []string `json:"past"`
+	Future []string `json:"future"`
 }
 
-// ProcessState has the variables of one process.
-type ProcessState struct {
-	Name      string     `json:"name"`
-	Ref       string     `json:"ref"`
-	Faulty    bool       `json:"faulty"` // it lies: nothing is known of its state
-	Down      bool       `json:"down"`
-	Variables []Variable `json:"variables"`
+// cone follows processes and messages from an event. At each process the past is a beginning of its events, and the
+// future an end of them.
+func (m *made) cone(q struct {
+	aboutRun
+	Event uint64 `json:"event"`
+}) (any, error) {
+	if q.Event == 0 || q.Event > uint64(len(m.events)) {
+		return nil, fmt.Errorf("event %d: the run has the events 1 to %d", q.Event, len(m.events))
+	}
+	own := m.refOf(m.events[q.Event-1])
+	var a ConeAnswer
+	last := make([]uint64, m.Protocol.N) // by process: the last event of the past
+	past := []string{}
+	last[m.events[q.Event-1].At] = q.Event
+	for _, e := range slices.Backward(m.events[:q.Event]) {
+		if e.ID > last[e.At] {
+			continue
+		}
+		past = append(past, m.refOf(e))
+		if from := m.sentBy(e); from != nil {
+			last[from.At] = max(last[from.At], from.ID)
+		}
+	}
+	slices.Reverse(past)
+	a.Past = distinct(past, own)
+	first := make([]bool, m.Protocol.N) // by process: the future has begun
+	first[m.events[q.Event-1].At] = true
+	reached := make(map[uint64]bool)
+	future := []string{}
+	for _, e := range m.events[q.Event-1:] {
+		if from := m.sentBy(e); from != nil && reached[from.ID] {
+			first[e.At] = true
+		}
+		if first[e.At] {
+			reached[e.ID] = true
+			future = append(future, m.refOf(e))
+		}
+	}
+	a.Future = distinct(future, own)
+	return a, nil
 }
 
-// Variable is one variable of a process.
-type Variable struct {
-	Name    string `json:"name"`
-	Value   string `json:"value"`
-	Changed bool   `json:"changed"` // by the step of the event
+// sentBy returns the event of another process that an event follows from, or nil.
+func (m *made) sentBy(e trace.Event) *trace.Event {
+	if e.Op == trace.Lose || e.Cause == 0 || e.Cause > uint64(len(m.events)) {
+		return nil
+	}
+	return &m.events[e.Cause-1]
 }
 
+// distinct returns references without repetitions and without one of them, in their order.
+func distinct(refs []string, except string) []string {
+	known := map[string]bool{except: true}
+	return slices.DeleteFunc(refs, func(ref string) bool {
+		if known[ref] {
+			return true
+		}
+		known[ref] = true
+		return false
+	})
+}
+
+// again returns the run, to be made once more.
+func (m *made) again() *again { return &again{m.Run, m.facts, m.events, m.recorded} }
+
+// kinds are the kinds of variables that the answer to "waiting" has.
+var kinds = map[parley.VariableKind]string{
+	parley.CountVector: "counts", parley.HeldMessage: "held", parley.ReplicaState: "replica",
+	parley.WaitingProcess: "waits",
+}
+
+// state answers for the step in which the given number of events is reached.
 func (m *made) state(q struct {
 	aboutRun
 	At uint64 `json:"at"` // the number of events that have happened
 }) (any, error) {
-	all, err := m.stateAt(q.At)
-	return StateAnswer{all}, err
-}
-
-// stateAt returns the variables after the step in which the given number of events is reached.
-func (m *made) stateAt(at uint64) ([]ProcessState, error) {
-	before, after, err := m.variables(at)
+	before, after, err := m.again().variables(q.At)
 	if err != nil {
 		return nil, err
 	}
 	down := parley.Set{}
-	for _, e := range m.events[:min(at, uint64(len(m.events)))] {
+	for _, e := range m.events[:min(q.At, uint64(len(m.events)))] {
 		switch e.Op {
 		case trace.Crash:
 			down.Add(e.At)
@@ -167,59 +219,60 @@ func (m *made) stateAt(at uint64) ([]ProcessState, error) {
 		if !s.Faulty && !s.Down {
 			for _, v := range after[id] {
 				changed := !slices.Contains(before[id], v)
-				s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				if kinds[v.Kind] == "" {
+					s.Variables = append(s.Variables, Variable{v.Name, v.Value, changed})
+				}
 			}
 		}
 		all = append(all, s)
 	}
-	return all, nil
+	return StateAnswer{all}, nil
 }
 
-// variables returns the variables of each process before and after the step in which the given number of events is
-// reached. It replays the events, or simulates the run once more if its machines draw random values: no trace has them.
-func (m *made) variables(at uint64) (before, after [][]parley.Variable, err error) {
-	at = min(at, uint64(len(m.events)))
-	again := sim.Replay{
-		Protocol: m.Protocol, Faulty: m.Liars(), Signer: m.Signer(), Clocks: m.Plan.Clocks, Stepped: m.facts.Stepped,
+// history answers with the values of one variable.
+func (m *made) history(q struct {
+	aboutRun
+	Variable string `json:"variable"`
+}) (any, error) {
+	if len(m.events) > mostWatched {
+		return nil, fmt.Errorf("the run has %s: the history of a variable is shown for at most %d events",
+			prose.Count(uint64(len(m.events)), "event", "events"), mostWatched)
 	}
-	began := at
-	for began > 0 && sim.IsEffect(m.events[began-1].Op) {
-		began-- // to the event that began the step
+	all := make([]ProcessHistory, m.Protocol.N)
+	has := make([]bool, m.Protocol.N)
+	for id, p := range m.processes() {
+		all[id] = ProcessHistory{Name: p.Name, Ref: p.Ref, Values: []Value{}}
 	}
-	if after, err = again.Variables(m.events, int(at)); err == nil {
-		before, err = again.Variables(m.events, int(max(began, 1)-1))
-	}
-	if err != nil && !m.recorded {
-		before, after = m.simulated(at)
-		err = nil
-	}
-	return before, after, err
-}
-
-// simulated is variables by simulation.
-func (m *made) simulated(at uint64) (before, after [][]parley.Variable) {
-	log := &trace.Log{Keep: true}
-	opt := m.Options()
-	opt.Log = log
-	last := make([][]parley.Variable, m.Protocol.N)
-	opt.Between = func(s *sim.Sim) {
-		if after != nil {
-			return
-		}
-		now := make([][]parley.Variable, m.Protocol.N)
-		for id := range parley.ID(m.Protocol.N) {
-			if !m.Liars().Has(id) {
-				now[id] = parley.Show(s.Machine(id), s.Clock(id))
+	err := m.again().watch(func(event uint64, of parley.ID, v []parley.Variable) {
+		h := &all[of]
+		value, last := "", ""
+		for _, one := range v {
+			if one.Name == q.Variable {
+				value, has[of] = one.Value, true
 			}
 		}
-		if log.Len() >= at {
-			before, after = last, now
+		if len(h.Values) > 0 {
+			last = h.Values[len(h.Values)-1].Value
 		}
-		last = now
+		switch {
+		case value == last:
+		case len(h.Values) == mostValues:
+			h.More++
+		default:
+			h.Values = append(h.Values, Value{event, value})
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	sim.Run(opt)
-	if after == nil {
-		before, after = last, last
+	a := HistoryAnswer{Processes: []ProcessHistory{}}
+	for id, h := range all {
+		if has[id] {
+			a.Processes = append(a.Processes, h)
+		}
 	}
-	return before, after
+	if len(a.Processes) == 0 {
+		return nil, fmt.Errorf("no correct process has a variable %.60q", q.Variable)
+	}
+	return a, nil
 }

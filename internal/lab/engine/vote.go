@@ -31,13 +31,14 @@ type Count struct {
 	Faulty int    `json:"faulty"` // of these, from faulty processes
 }
 
-// Ballot is the vote of one child.
+// Ballot is the vote of one child, or of the process itself.
 type Ballot struct {
-	Ref    string `json:"ref"`
+	Ref    string `json:"ref"` // of the node, or of the message that brought the process's own vote
 	Path   string `json:"path"`
 	By     string `json:"by"`
 	Value  string `json:"value"`
 	Faulty bool   `json:"faulty"`
+	Own    bool   `json:"own"` // the vote of the process whose tree it is: the input of the node
 }
 
 // voteOf returns how a node of an information tree was resolved.
@@ -49,6 +50,13 @@ func voteOf(v *report.View, s form.Run, of parley.ID, path []parley.ID) VoteAnsw
 		Of: s.Names.Full(of), Path: style.Path(path, dotted), In: printed(in), Out: printed(out),
 		Counts: []Count{}, Ballots: []Ballot{},
 	}
+	if in != nil && len(children) > 0 && !slices.Contains(path, of) && !slices.Contains(children, of) {
+		// In OM(m) the vote of the process itself is what it received.
+		a.add(Ballot{
+			Ref: scene.Message(len(path)-1, path[len(path)-1], of), Path: style.Path(append(slices.Clone(path), of), dotted),
+			By: a.Of, Value: a.In, Own: true,
+		})
+	}
 	for _, child := range children {
 		below := append(slices.Clone(path), child)
 		childIn, childOut, _ := tree.Node(below)
@@ -56,21 +64,26 @@ func voteOf(v *report.View, s form.Run, of parley.ID, path []parley.ID) VoteAnsw
 		if childOut == nil {
 			value = printed(childIn)
 		}
-		faulty := style.Faulty.Has(child)
-		a.Ballots = append(a.Ballots, Ballot{
-			Ref: scene.Node(of, below), Path: style.Path(below, dotted), By: s.Names.Full(child), Value: value, Faulty: faulty,
+		a.add(Ballot{
+			Ref: scene.Node(of, below), Path: style.Path(below, dotted), By: s.Names.Full(child), Value: value,
+			Faulty: style.Faulty.Has(child),
 		})
-		i := slices.IndexFunc(a.Counts, func(c Count) bool { return c.Value == value })
-		if i < 0 {
-			i, a.Counts = len(a.Counts), append(a.Counts, Count{Value: value})
-		}
-		if a.Counts[i].Votes++; faulty {
-			a.Counts[i].Faulty++
-		}
 	}
 	slices.SortFunc(a.Counts, func(x, y Count) int { return cmp.Compare(x.Value, y.Value) })
 	a.Says = a.words()
 	return a
+}
+
+// add counts a ballot.
+func (a *VoteAnswer) add(b Ballot) {
+	a.Ballots = append(a.Ballots, b)
+	i := slices.IndexFunc(a.Counts, func(c Count) bool { return c.Value == b.Value })
+	if i < 0 {
+		i, a.Counts = len(a.Counts), append(a.Counts, Count{Value: b.Value})
+	}
+	if a.Counts[i].Votes++; b.Faulty {
+		a.Counts[i].Faulty++
+	}
 }
 
 // words puts the vote into words.

@@ -3,9 +3,9 @@
 import {signal} from "./vendor/signals.js";
 import {encode} from "./link.js";
 
-/** @returns {{view: string, keys: Map<string, string>}} */
+/** Reads the address. The token may still be in it. @returns {{view: string, keys: Map<string, string>}} */
 function parsed() {
-  const [view, query = ""] = location.hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
+  const [view, query = ""] = location.hash.replace(/^#(token=[\w-]+)?\/?/, "").split(/\?(.*)/s);
   const keys = new Map();
   for (const pair of query.split("&").filter(Boolean)) {
     const [key, value = ""] = pair.split(/=(.*)/s);

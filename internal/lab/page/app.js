@@ -1,7 +1,7 @@
 // The page: a header, one view, and what every view has: the keys, the notices, and dropped files.
 
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
-import {trouble} from "./engine.js";
+import {form, trouble} from "./engine.js";
 import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
 import "./files.js";
 import {helping, list} from "./keys.js";
@@ -16,6 +16,7 @@ import {About} from "./views/about.js";
 import {Traitor} from "./views/traitor.js";
 import {Explore} from "./views/explore.js";
 import {Cost} from "./views/cost.js";
+import {Live} from "./views/live.js";
 import {Compare} from "./views/compare.js";
 import {Walk} from "./views/walk.js";
 
@@ -24,6 +25,7 @@ const views = [
   {name: "gallery", title: "Gallery", view: Gallery}, {name: "run", title: "Run", view: Run},
   {name: "traitor", title: "Be the traitor", view: Traitor}, {name: "explore", title: "Explore", view: Explore},
   {name: "cost", title: "Cost", view: Cost},
+  ...form === "server" ? [{name: "live", title: "Live", view: Live}] : [],
   {name: "guide", title: "Guide", view: Guide}, {name: "about", title: "About", view: About},
   // Views that a view of the navigation leads to.
   {name: "walk", title: "Walk", view: Walk, within: "explore"}, {name: "compare", title: "Compare", view: Compare, within: "run"},

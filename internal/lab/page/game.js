@@ -18,7 +18,8 @@ export const game = signal(null);
 
 const key = "parley-levels";
 
-/** How levels were done: won, shown by the engine, or proven. @type {import("./vendor/signals.js").Signal<Record<string, string>>} */
+/** How levels were done: won, shown by the engine, not found in many runs, or proven.
+ * @type {import("./vendor/signals.js").Signal<Record<string, string>>} */
 export const done = signal(stored());
 
 function stored() {
@@ -123,7 +124,7 @@ effect(() => {
   if (game.value) note("traitor", keysOf(game.value));
 });
 
-const worth = ["shown", "won", "proven"];
+const worth = ["shown", "won", "sampled", "proven"];
 
 /** Notes that a level is done. What was won stays won. */
 export function finish(level, how) {

@@ -11,7 +11,7 @@
 /**
  * Which run it is: a protocol, a scenario of the gallery, the text of a scenario, or a trace, and flags of "parley run".
  * @typedef {{s?: string, g?: string, y?: string, t?: string, flags: Record<string, string>}} Place
- * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, sees: string, hash: string,
+ * @typedef {{view: string, place: Place | null, at: number | null, sel: string, of: string, by: string, sees: string, hash: string,
  *     problem: string}} Link
  */
 
@@ -24,8 +24,8 @@ const longestText = 1 << 18;
 
 const short = {f: "faulty", v: "values"};
 const first = ["s", "g", "y", "t", "n", "m", "f", "v"];
-const last = ["seed", "at", "sel", "tree", "sees", "h", "lab"];
-const own = ["s", "g", "y", "t", "at", "sel", "tree", "sees", "h", "lab"];
+const last = ["seed", "at", "sel", "tree", "by", "sees", "h", "lab"];
+const own = ["s", "g", "y", "t", "at", "sel", "tree", "by", "sees", "h", "lab"];
 
 /** Encodes what a fragment must not contain, and keeps what people should read. */
 export const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
@@ -72,12 +72,13 @@ export async function unpack(text) {
  * @param {Partial<Link>} link
  * @returns {Promise<string>} the fragment, with its #
  */
-export async function write({view, place, at = null, sel = "", of = "", sees = "", hash = ""}) {
+export async function write({view, place, at = null, sel = "", of = "", by = "", sees = "", hash = ""}) {
   const keys = new Map(place ? await keysOf(place) : []);
   if (place) {
     if (at !== null) keys.set("at", String(at));
     if (sel) keys.set("sel", sel);
     if (of) keys.set("tree", of);
+    if (by) keys.set("by", by);
     if (sees) keys.set("sees", sees);
     if (hash) keys.set("h", hash.slice(0, 8));
     keys.set("lab", String(version));
@@ -94,7 +95,7 @@ export async function write({view, place, at = null, sel = "", of = "", sees = "
 export async function read(fragment) {
   const [path, query = ""] = fragment.replace(/^#?\/?/, "").split(/\?(.*)/s);
   /** @type {Link} */
-  const link = {view: path || "gallery", place: null, at: null, sel: "", of: "", sees: "", hash: "", problem: ""};
+  const link = {view: path || "gallery", place: null, at: null, sel: "", of: "", by: "", sees: "", hash: "", problem: ""};
   try {
     if (fragment.length > longestRead) throw new Error("it is too long");
     if (!query) return link;
@@ -106,6 +107,7 @@ export async function read(fragment) {
     if (keys.has("at")) link.at = Math.max(0, Math.trunc(Number(keys.get("at")))) || 0;
     link.sel = keys.get("sel") ?? "";
     link.of = keys.get("tree") ?? "";
+    link.by = keys.get("by") ?? "";
     link.sees = keys.get("sees") ?? "";
     link.hash = keys.get("h") ?? "";
     if (Number(keys.get("lab") ?? 1) > version) throw new Error("a newer version of the lab wrote it");

@@ -1,8 +1,18 @@
 // What belongs together: a message, the cell of the table, the node that it filled, and its events in the story have
 // different references. These functions find all that show the same as one reference.
 
-import {useAnswer, use} from "./lib.js";
+import {effect, signal} from "./vendor/signals.js";
+import {use, useAnswer, useRef} from "./lib.js";
 import {useShown} from "./shown.js";
+import {selection} from "./store.js";
+
+/** The event whose past and future stand out in the pictures; 0 for none. */
+export const coneOf = signal(0);
+
+effect(() => {
+  void selection.value;
+  coneOf.value = 0;
+});
 
 /**
  * A reference in parts.
@@ -70,6 +80,17 @@ export function useLinked() {
   const event = useEvent();
   const near = event ? [...event.causes, ...event.effects] : [];
   return new Set(near.map(line => line.ref).filter(ref => ref !== event.ref && parse(ref).kind !== "process"));
+}
+
+/** The references of what may have influenced the event of the cone, or been influenced by it; null while there is none. */
+export function useCone() {
+  const {id, run} = useShown();
+  const event = use(coneOf) * Number(!id); // it is an event of the run of the store
+  const {setting} = use(run);
+  const {answer} = useAnswer(event && setting ? {ask: "cone", event, run: setting} : null);
+  const seen = useRef({});
+  if (seen.current.answer !== answer) seen.current = {answer, refs: answer && new Set([...answer.past, ...answer.future])};
+  return event && answer ? seen.current.refs : null;
 }
 
 const last = new WeakMap(); // by what is shown

@@ -35,6 +35,27 @@ export async function send(question, {onProgress, signal}) {
   return answer;
 }
 
+/**
+ * Sends a request to the cluster of the view Live, and returns what happened, in words.
+ * @param {object} request
+ */
+export async function act(request) {
+  await entered;
+  const response = await post("live/do", request);
+  if (!response.ok) throw new Error((await response.text()).trim());
+  const {said = "", error} = await response.json();
+  if (error) throw new Error(error);
+  return said;
+}
+
+/** Yields the states of the cluster, until the signal comes. */
+export async function* states(request, signal) {
+  await entered;
+  const response = await post("live/watch", request, signal);
+  if (!response.ok) throw new Error((await response.text()).trim());
+  for await (const line of linesOf(response, true)) yield JSON.parse(line).state;
+}
+
 /** Sends JSON. The mode must not be "same-origin": with no-referrer, such a request has the origin null. */
 function post(name, value, signal) {
   return fetch(new URL(name, import.meta.url), {

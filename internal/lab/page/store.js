@@ -3,7 +3,7 @@
 
 import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
-import {debounced} from "./lib.js";
+import {capital, debounced} from "./lib.js";
 import {read, write} from "./link.js";
 import {traceText} from "./traces.js";
 
@@ -31,6 +31,22 @@ export const selection = signal("");
 /** Whose information tree is shown; empty for the first one. */
 export const owner = signal("");
 
+/** Whose information tree is shown below it, to compare the two; empty for none. */
+export const beside = signal("");
+
+/** Whether the tables of messages have a row for each content, and not for each receiver. */
+export const byContent = signal(false);
+
+/** Shows the trees that a link names. */
+function showTrees(text, owners) {
+  const [one, other] = text.split(",").map(name => owners.includes(name) ? name : "");
+  owner.value = one;
+  beside.value = other === one ? "" : other ?? "";
+}
+
+/** The trees as a link names them. */
+const treesShown = () => beside.peek()
+  ? `${owner.peek() || run.peek().answer?.owner},${beside.peek()}` : owner.peek();
 /** The process whose sight is shown; empty for nobody's. */
 export const observer = signal("");
 
@@ -51,7 +67,7 @@ export const card = name => about.value?.gallery.find(c => c.name === name);
 
 /** What the run is, as a heading. */
 export const title = computed(() => {
-  const from = place.value?.g && card(place.value.g);
+  const from = place.value?.g && Object.keys(place.value.flags).length === 0 && card(place.value.g);
   return from ? from.shows : run.value.answer?.report.title ?? "Run";
 });
 
@@ -75,6 +91,13 @@ export function timeAt(event, {answer} = run.value) {
   return times[low]?.time ?? 0;
 }
 
+/** The last event that has happened at a time. */
+export function eventAt(time, {answer} = run.value) {
+  const times = answer?.times ?? [];
+  const next = times.findIndex(span => span.time > time);
+  return next < 0 ? answer?.report.events ?? 0 : times[next].first - 1;
+}
+
 /** Moves the cursor, within the run. */
 export function moveTo(event) {
   cursor.value = Math.max(0, Math.min(events.value, Math.trunc(event)));
@@ -96,9 +119,9 @@ export function goTo(event) {
 /** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
-  if (t) return {trace: traceText(t)};
+  if (t) return traceText(t) ? {trace: traceText(t)} : {kept: t};
   const text = y ?? card(g)?.text;
-  if (text === undefined) throw new Error(`There is no scenario "${g}" in the gallery.`);
+  if (text === undefined) throw new Error(`there is no scenario "${g}" in the gallery`);
   return {scenario: text, flags};
 }
 
@@ -107,21 +130,21 @@ let asking = new AbortController();
 /**
  * Makes a run and shows it.
  * @param {import("./link.js").Place} next
- * @param {{at?: number | null, sel?: string, of?: string, sees?: string, hash?: string}} [there]
+ * @param {{at?: number | null, sel?: string, of?: string, by?: string, sees?: string, hash?: string}} [there]
  */
-export async function open(next, {at = null, sel = "", of = "", sees = observer.peek(), hash = ""} = {}) {
+export async function open(next, {at = null, sel = "", of = "", by = "", sees = observer.peek(), hash = ""} = {}) {
   asking.abort();
   let setting;
+  const nothing = err => batch(() => {
+    place.value = null;
+    run.value = {};
+    view.value = "gallery";
+    notice.value = capital(err.message) + ".";
+  });
   try {
     setting = settingOf(next);
   } catch (err) {
-    batch(() => {
-      place.value = null;
-      run.value = {};
-      view.value = "gallery";
-      notice.value = err.message;
-    });
-    return;
+    return nothing(err);
   }
   const mine = asking = new AbortController();
   place.value = next;
@@ -134,20 +157,24 @@ export async function open(next, {at = null, sel = "", of = "", sees = observer.
       run.value = {setting, answer};
       cursor.value = Math.min(at ?? end, end);
       selection.value = sel;
-      owner.value = answer.owners.includes(of) ? of : "";
+      showTrees(of, answer.owners);
+      byContent.value = by === "content";
       observer.value = answer.processes.some(p => p.name === sees && !p.behavior) ? sees : "";
       const made = answer.report.trace_hash;
       notice.value = hash && !made.startsWith(hash)
         ? `This version of Parley makes another run: its trace is ${made.slice(0, 8)}, and that of the link is ${hash}.` : "";
     });
   } catch (error) {
-    if (!mine.signal.aborted) run.value = {error};
+    if (mine.signal.aborted) return;
+    if (error.flag === "kept") nothing(error);
+    else run.value = {error};
   }
 }
 
 /** The fragment of the run, the place in it and the selection. */
 export const here = () => write({
-  view: "run", place: place.peek(), sel: selection.peek(), of: owner.peek(), sees: observer.peek(),
+  view: "run", place: place.peek(), sel: selection.peek(), of: treesShown(), by: byContent.peek() ? "content" : "",
+  sees: observer.peek(),
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
@@ -166,7 +193,7 @@ const keep = debounced(async () => {
 }, 400);
 
 effect(() => {
-  void [cursor.value, selection.value, owner.value, observer.value, run.value];
+  void [cursor.value, selection.value, owner.value, beside.value, byContent.value, observer.value, run.value];
   keep();
 });
 
@@ -185,12 +212,13 @@ async function follow() {
     batch(() => {
       moveTo(got.at ?? events.peek());
       selection.value = got.sel;
-      owner.value = got.of;
+      showTrees(got.of, run.peek().answer.owners);
+      byContent.value = got.by === "content";
       observer.value = got.sees;
     });
   } else if (to) {
     editing.value = false;
-    await open(to, {at: got.at, sel: got.sel, of: got.of, sees: got.sees, hash: got.hash});
+    await open(to, got);
   } else if (!got.problem) {
     editing.value = true;
     await open({s: about.peek().protocols[0].name, flags: {}});

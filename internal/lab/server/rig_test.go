@@ -34,12 +34,17 @@ type rig struct {
 // inBubble calls test with a server that answers by answer.
 func inBubble(t *testing.T, answer func(context.Context, []byte, func([]byte)) []byte, test func(*rig)) {
 	t.Helper()
+	inBubbleWith(t, server.Options{Answer: answer}, test)
+}
+
+// inBubbleWith calls test with a server that has some of the options.
+func inBubbleWith(t *testing.T, o server.Options, test func(*rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, token: server.NewToken(), conns: make(chan net.Conn)}
+		o.Page, o.Token, o.Hosts = pageWith("hello"), r.token, []string{host, "localhost:7411"}
 		s := &http.Server{
-			Handler: server.New(server.Options{
-				Answer: answer, Page: pageWith("hello"), Token: r.token, Hosts: []string{host, "localhost:7411"},
-			}),
+			Handler:  server.New(o),
 			ErrorLog: log.New(io.Discard, "", 0), // the panics of tests
 		}
 		transport := &http.Transport{

@@ -2,7 +2,8 @@
 // scene.css, the style sheet of the pictures. It also passes the questions of the page to the engine
 // (internal/lab/engine), and returns the answers. First the page posts {"token":...} to /token. Then it posts each
 // question to /ask, and gets lines of JSON: any number of lines {"progress":...}, and {"answer":...} as the last
-// line.
+// line. For the view "Live" (internal/lab/live), it posts requests to /live/do, and one to /live/watch, and gets lines
+// {"state":...} until it closes that request.
 //
 // # Decisions
 //
@@ -32,10 +33,12 @@ import (
 	"strings"
 )
 
-// Options say what a handler serves. All fields are necessary.
+// Options say what a handler serves. All fields but Live are necessary.
 type Options struct {
 	// Answer answers a question. It may call progress with JSON objects until it returns, from one goroutine at a time.
 	Answer func(ctx context.Context, question []byte, progress func([]byte)) []byte
+	// Live is the cluster of the view of that name. If it is nil, there is none.
+	Live Live
 	// Page has the files of the page.
 	Page fs.FS
 	// Token is a secret of NewToken.
@@ -53,6 +56,7 @@ type server struct {
 	Options
 	files files
 	queue queue
+	desk  desk
 }
 
 // New returns a handler. It reads the files of the page once, and panics if an option is missing.
@@ -60,7 +64,7 @@ func New(o Options) http.Handler {
 	if o.Answer == nil || o.Page == nil || len(o.Token) < len(NewToken()) || len(o.Hosts) == 0 {
 		panic("server: an option is missing")
 	}
-	return &server{o, newFiles(o.Page), newQueue()}
+	return &server{o, newFiles(o.Page), newQueue(), desk{o.Live, make(chan struct{}, Acts)}}
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -74,10 +78,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	err := s.foreign(r)
 	if err == nil {
-		switch r.URL.Path {
-		case "/ask":
+		switch path := r.URL.Path; {
+		case path == "/ask":
 			err = s.acting(s.ask)(w, r)
-		case "/token":
+		case path == "/live/do" && s.Live != nil:
+			err = s.acting(s.desk.act)(w, r)
+		case path == "/live/watch" && s.Live != nil:
+			err = s.acting(s.desk.watch)(w, r)
+		case path == "/token":
 			err = s.posting(s.exchange)(w, r)
 		default:
 			err = s.files.serve(w, r)

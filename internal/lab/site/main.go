@@ -25,9 +25,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/draw/svg"
@@ -43,10 +45,13 @@ const mark = ".parley-site"
 // only keeps it from growing.
 const maxSize = 3_600_000
 
+// most are the sizes that all files of a kind may have together, compressed, in bytes.
+var most = map[string]int{".js": 70_000, ".css": 12_000}
+
 func main() {
 	out := flag.String("out", "dist/site", "the `folder` to write; what is in it is removed")
 	root := flag.String("root", ".", "the `folder` of the module")
-	size := flag.Bool("size", false, "write nothing, and fail if the compressed program is larger than it may be")
+	size := flag.Bool("size", false, "write nothing: only demand that the program and the scripts are small enough")
 	flag.Parse()
 	if err := work(*root, *out, *size); err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
@@ -60,17 +65,27 @@ func work(root, out string, size bool) (err error) {
 	program := compile(root, version)
 	packed := pack(program)
 	fmt.Printf("parley.wasm: %d bytes, compressed %d\n", len(program), len(packed))
-	if size {
-		if len(packed) > maxSize {
-			must.Failf("the compressed program may have %d bytes", maxSize)
-		}
-		return nil
+	if len(packed) > maxSize {
+		must.Failf("the compressed program may have %d bytes", maxSize)
 	}
 	files := pageFiles(version)
 	files["parley.wasm"], files["parley.wasm.gz"] = program, packed
 	goroot := strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())))
 	files["wasm_exec.js"] = must.Get(os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js")))
 	bundle(root, files)
+	sizes := make(map[string]int)
+	for name, b := range files { // order: a sum
+		sizes[filepath.Ext(name)] += len(pack(b))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(most)) {
+		fmt.Printf("files %s: compressed %d\n", kind, sizes[kind])
+		if sizes[kind] > most[kind] {
+			must.Failf("the compressed files %s may have %d bytes", kind, most[kind])
+		}
+	}
+	if size {
+		return nil
+	}
 	files[".nojekyll"] = nil // GitHub Pages publishes all files unchanged
 	files[mark] = nil
 	files["LICENSE.txt"] = must.Get(os.ReadFile(filepath.Join(root, "LICENSE")))

@@ -1,5 +1,10 @@
 package traitor
 
+import (
+	"maps"
+	"slices"
+)
+
 // Level is a task for a traitor, with a claim that a test checks: it can be done, or it cannot.
 type Level struct {
 	ID       string            `json:"id"`
@@ -14,6 +19,10 @@ type Level struct {
 	Proof    Proof             `json:"proof"`    // how that is known
 	Wins     map[string]string `json:"wins"`     // flags that break it, if it can be broken
 	Theorem  string            `json:"theorem"`
+	// Split means that the search tries the lies of the last round separately for each receiver.
+	Split bool `json:"split,omitempty"`
+	// Seeds is the number of runs, each with another seed, that do not break the property of a level that is Sampled.
+	Seeds uint64 `json:"seeds,omitempty"`
 	// Pairs are flags of a short search for runs that look the same to a process. It finds some beyond the bound.
 	Pairs map[string]string `json:"pairs"`
 }
@@ -36,10 +45,12 @@ type Mark struct {
 // Proof says how the claim of a level is known.
 type Proof string
 
-// The proofs: the engine tries everything that the seats can send, or a run shows that the level can be won.
+// The proofs: the engine tries everything that the seats can send; a run shows that the level can be won; or none of
+// many runs with different seeds breaks the property, which proves nothing.
 const (
 	Searched Proof = "search"
 	Shown    Proof = "run"
+	Sampled  Proof = "seeds"
 )
 
 // Levels are the tasks, in order.
@@ -84,6 +95,14 @@ var Levels = []Level{
 		Theorem: "n > 3m is necessary: 6 > 6 is false. Two traitors who deny every order tie the vote. " +
 			"The argument with three processes stands for it: each of them plays two.",
 		Pairs: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
+	},
+	{
+		ID: "10", Title: "Two traitors among seven", Protocol: "om", Property: "validity", Proof: Searched, Split: true,
+		Task:  "You are the lieutenants P2 and P3 again, and now there are seven. Make a loyal lieutenant disobey.",
+		Flags: map[string]string{"n": "7", "m": "2"}, Seats: []string{"P2", "P3"},
+		Theorem: "n > 3m: 7 > 6. In each vote of OM(2) the loyal lieutenants outnumber you, whatever you send. The engine " +
+			"tries the lies of the last round separately for each receiver, because nobody acts on them afterward.",
+		Pairs: map[string]string{"n": "4", "m": "1"},
 	},
 	{
 		ID: "6", Title: "One round fewer", Protocol: "eig", Property: "agreement", Can: true, Proof: Searched,
@@ -136,5 +155,84 @@ var Levels = []Level{
 		}},
 		Wins:    map[string]string{"partitions": "[{groups: [[1, 2], [3, 4]], since: 800}]"},
 		Theorem: "Three-phase commit does not block after crashes, and it does not tolerate partitions.",
+	},
+	{
+		ID: "11", Title: "Drive two clocks apart", Protocol: "convergence", Property: "clock bound", Can: true, Proof: Shown,
+		Task: "P1 has a slow clock and P2 has a fast one. Each reads all clocks again and again, and adjusts its own. " +
+			"You are P3. Choose which times you show, so that the clocks of P1 and P2 drift apart.",
+		Flags: with(clocks, "n", "3", "beyond-bound", "true"),
+		Dials: []Dial{{Name: "show", Asks: "Which times does P3 show?", Flag: "faulty", Form: "3=%", Choices: times}},
+		Wins:  map[string]string{"faulty": "3=flip"},
+		Theorem: "n > 3m is necessary: 3 > 3 is false. You show each process a time that is just near enough to count. " +
+			"So each mean keeps its distance, and the drift adds up.",
+	},
+	{
+		ID: "12", Title: "Four clocks", Protocol: "convergence", Property: "clock bound", Proof: Sampled, Seeds: 10_000,
+		Task:  "Now there are four clocks, and you are P4. Drive the clocks of correct processes apart.",
+		Flags: with(clocks, "n", "4"),
+		Dials: []Dial{{Name: "show", Asks: "Which times does P4 show?", Flag: "faulty", Form: "4=%", Choices: times}},
+		Theorem: "n > 3m: 4 > 3. Each process averages all clocks, and your lies move two averages apart by less than " +
+			"averaging brings them together (Lamport, Melliar-Smith 1985). The theorem says so; runs alone do not show it.",
+	},
+	{
+		ID: "13", Title: "Two balances", Protocol: "bank-causal", Property: "replica consistency", Can: true, Proof: Shown,
+		Task: "P1 and P2 hold a copy of an account of $1000. P1 deposits $150, and P2 pays 8 percent interest. Causal " +
+			"broadcast delivers both commands. Make the balances differ.",
+		Flags: map[string]string{"n": "2"}, Dials: orders,
+		Wins: map[string]string{
+			"requests": "[{at: 1, when: 100, broadcast: deposit 150}, {at: 2, when: 5000, broadcast: interest 8}]",
+			"links":    "[{from: 1, to: 2, delay: 9000}]",
+		},
+		Theorem: "Causal order does not order commands that do not depend on each other. If neither process has " +
+			"delivered the other's command, each delivers its own command first.",
+	},
+	{
+		ID: "14", Title: "One balance", Protocol: "bank", Property: "replica consistency", Proof: Sampled, Seeds: 10_000,
+		Task:  "The commands are the same, but now the broadcast has total order. Make the balances differ.",
+		Flags: map[string]string{"n": "2"}, Dials: orders,
+		Theorem: "Atomic broadcast delivers all messages in the same order everywhere. So two replicas that apply the same " +
+			"commands in that order have the same balance. The theorem says so; runs alone do not show it.",
+	},
+}
+
+// clocks are the flags of the levels about clocks.
+var clocks = map[string]string{
+	"m": "1", "resyncs": "12", "clocks": "[{process: 1, drift: -100}, {process: 2, drift: 100}]",
+}
+
+// times are what a process can show instead of its clock.
+var times = []Mark{
+	{"flip", "to a slow clock an earlier time, and to a fast one a later time"},
+	{"twofaced", "the right time to the lower half of the processes, and a wrong one to the others"},
+	{"twin", "two clocks, one to each half of the processes"},
+	{"random", "any time"},
+	{"silent", "no time"},
+}
+
+// with returns flags and more of them.
+func with(flags map[string]string, more ...string) map[string]string {
+	out := maps.Clone(flags)
+	for pair := range slices.Chunk(more, 2) {
+		out[pair[0]] = pair[1]
+	}
+	return out
+}
+
+// orders are the dials of the levels about balances.
+var orders = []Dial{
+	{
+		Name: "when", Asks: "When does P2 pay the interest? P1 deposits at 100.", Flag: "requests",
+		Form: "[{at: 1, when: 100, broadcast: deposit 150}, {at: 2, when: %, broadcast: interest 8}]",
+		Choices: []Mark{
+			{"100", "at 100"}, {"1500", "at 1,500: a message takes up to 900"}, {"5000", "at 5,000"},
+		},
+	},
+	{
+		Name: "slow", Asks: "Which link is slow?", Flag: "links", Form: "[{%}]",
+		Choices: []Mark{
+			{"from: 1, to: 2, delay: 9000", "the link from P1 to P2: 9,000"},
+			{"from: 2, to: 1, delay: 9000", "the link from P2 to P1: 9,000"},
+			{"from: 2, to: 1, delay: 1", "none: the link from P2 to P1 is fast"},
+		},
 	},
 }

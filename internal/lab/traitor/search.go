@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/explore"
+	"parley/explore/split"
 	"parley/faulty"
 	"parley/internal/form"
 	"parley/internal/lists"
@@ -23,7 +24,7 @@ import (
 type Verdict struct {
 	Outcome     string `json:"outcome"`            // exhausted, found, budget hit or interrupted
 	States      uint64 `json:"states"`             // visited
-	Adversaries uint64 `json:"adversaries"`        // complete runs, each with other lies; 0: not counted
+	Adversaries uint64 `json:"adversaries,string"` // complete runs, each with other lies; 0: not counted
 	Property    string `json:"property,omitempty"` // that breaks
 	Why         string `json:"why,omitempty"`
 	Flag        string `json:"flag,omitempty"` // the flag faulty with the behaviors that break it
@@ -35,8 +36,10 @@ const mostSearch = 10 * time.Minute
 // Question is what a search is for.
 type Question struct {
 	Free     []string `json:"free"`     // the processes that send anything
+	From     int      `json:"from"`     // the first round in which they do: before it they send what the run says
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
+	Split    bool     `json:"split,omitempty"` // try the lies of the last round separately for each receiver
 }
 
 // Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
@@ -68,7 +71,7 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 		if err != nil {
 			return Verdict{}, err
 		}
-		root.Faulty[id] = faulty.Any
+		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], faulty.Any.Choose)
 	}
 	if len(root.Faulty) == m.Protocol.N {
 		return Verdict{}, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
@@ -88,6 +91,9 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	if q.Property != "" {
 		o.Only = []string{q.Property}
 	}
+	if q.Split {
+		return searchSplit(ctx, m, o)
+	}
 	report, err := explore.Search(ctx, o)
 	if err != nil {
 		return Verdict{}, err
@@ -98,7 +104,39 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 	}
 	found := report.Findings[0]
 	a.Property, a.Why = found.Property, found.Why
-	a.Flag = movesOf(m, root, &found.Run)
+	a.Flag = movesOf(m, root, q.From, &found.Run)
+	return a, nil
+}
+
+// chooser answers the choices of a behavior.
+type chooser = func(s *parley.Step, t *parley.Turn, k, n int) int
+
+// freeFrom returns the behavior of a process that answers by choose from a round on, and before it as kept does.
+func freeFrom(round int, kept faulty.Behavior, choose chooser) faulty.Behavior {
+	free := faulty.Any
+	free.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+		switch {
+		case faulty.RoundOf(t) >= round:
+			return choose(s, t, k, n)
+		case kept.Choose == nil:
+			return 0
+		}
+		return kept.Choose(s, t, k, n)
+	}
+	return free
+}
+
+// searchSplit makes a search whose last round is split.
+func searchSplit(ctx context.Context, m form.Run, o explore.Options) (Verdict, error) {
+	report, err := split.Search(ctx, o)
+	if err != nil {
+		return Verdict{}, err
+	}
+	a := Verdict{Outcome: report.Outcome.String(), States: report.Stages, Adversaries: report.Runs}
+	if len(report.Findings) > 0 {
+		found := report.Findings[0]
+		a.Property, a.Why, a.Flag = found.Property, found.Why, movesOf(m, found.Liars, 0, nil)
+	}
 	return a, nil
 }
 
@@ -108,12 +146,14 @@ func draws(how faulty.Behavior) bool {
 }
 
 // movesOf returns the behaviors with which faulty processes act as in a run that a search found: it makes the run once
-// more, with the same answers to their choices, and notes where each was given. In a protocol with rounds what a
-// process is asked does not depend on the speed of messages.
-func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
+// more, with the same answers to their choices, and notes where each was given. If found is nil, the behaviors of the
+// root give the answers. In a protocol with rounds what a process is asked does not depend on the speed of messages.
+func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string {
 	var answers []int
-	for _, step := range found.Steps {
-		answers = append(answers, step.Choices...)
+	if found != nil {
+		for _, step := range found.Steps {
+			answers = append(answers, step.Choices...)
+		}
 	}
 	made := make(map[parley.ID][]faulty.Move)
 	opt := m.Options()
@@ -122,12 +162,19 @@ func movesOf(m form.Run, root explore.Root, found *explore.Run) string {
 		if how.Name != faulty.Any.Name {
 			continue
 		}
-		how.Choose = func(_ *parley.Step, t *parley.Turn, k, n int) int {
-			if len(answers) == 0 {
-				return 0
+		given := how.Choose
+		as := freeFrom(from, m.Faulty[id], func(s *parley.Step, t *parley.Turn, k, n int) (answer int) {
+			switch {
+			case found == nil:
+				answer = given(s, t, k, n)
+			case len(answers) > 0:
+				answer, answers = min(answers[0], n-1), answers[1:]
 			}
-			answer := min(answers[0], n-1)
-			if answers = answers[1:]; answer > 0 {
+			return answer
+		})
+		how.Choose = func(s *parley.Step, t *parley.Turn, k, n int) int {
+			answer := as.Choose(s, t, k, n)
+			if answer > 0 {
 				move := faulty.Move{Round: faulty.RoundOf(t), To: t.To, Choice: k, Answer: answer}
 				made[id] = append(made[id], move)
 			}

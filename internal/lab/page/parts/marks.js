@@ -43,6 +43,17 @@ export class Marks {
   }
 
   /**
+   * Shades the marks that are not in a set, except those of processes and of what is selected.
+   * @param {Set<string> | null} cone
+   */
+  shade(cone) {
+    for (const [ref, marks] of this.byRef) {
+      const outside = Boolean(cone) && !cone.has(ref) && !/^P\d+$/.test(ref);
+      for (const mark of marks) mark.classList.toggle("outside", outside && !mark.classList.contains("selected"));
+    }
+  }
+
+  /**
    * Emphasizes the marks whose reference passes a test, and less those that are linked with them.
    * @param {(ref: string) => boolean} matches
    * @param {Set<string>} linked

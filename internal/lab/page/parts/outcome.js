@@ -43,7 +43,8 @@ export function Outcome({level, setting, answer, sent}) {
         <p><span class=${broken ? "sign" : "sign ok"} aria-hidden="true">${broken ? "✗" : "✓"}</span>
           <b>${capital(level.property)} ${broken ? "is broken" : "holds"}.</b> ${broken && capital(verdict.broken) + "."}</p>
         ${broken ? html`<p class="why">Not promised here: ${verdict.because}.</p>`
-          : html`<p class="why">${capital(verdict?.says ?? "")}.${faulty.length ? " What was sent did not change that." : ""}</p>`}</div>
+          : html`<p class="why">${capital(verdict?.says ?? "")}.
+            ${faulty.length > 0 && `${level.seats?.length ? "What was sent" : "Your plan"} did not change that.`}</p>`}</div>
       <div class="row-of-buttons"><${Open} setting=${setting}/></div>
       <p class="again"><span class="mute">The same again:</span> <code>${answer.command}</code>
         ${" "}<${Copy} text=${answer.command} label="Copy"/></p>
@@ -60,7 +61,7 @@ export function Theorem({level, next, how}) {
     </section>`;
 }
 
-const titles = {won: "You did it", shown: "It can be done", proven: "Nobody can do it"};
+const titles = {won: "You did it", shown: "It can be done", proven: "Nobody can do it", sampled: "Not found"};
 
 /** The runs that look the same, for levels that have such an argument. */
 export function Apart({level}) {

@@ -3,7 +3,7 @@
 import {capital, classes, count, html, use, useAnswer, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
 import {useSight} from "../knowing.js";
 import {useShown} from "../shown.js";
-import {useLinked, useMatcher} from "../selection.js";
+import {useCone, useLinked, useMatcher} from "../selection.js";
 import {lanes} from "./lanes.js";
 import {Marks, refAt} from "./marks.js";
 import {Pan} from "./pan.js";
@@ -12,7 +12,7 @@ import {timeline} from "./timeline.js";
 /** What the pictures show. */
 export const titles = {
   rounds: "Messages, round by round", spacetime: "Messages in time", stages: "What each process knows of the outcome",
-  clocks: "Clocks", order: "Order of deliveries", tree: "Information tree",
+  clocks: "Clocks", order: "Order of deliveries", waiting: "What each process waits for", tree: "Information tree",
 };
 
 /**
@@ -65,7 +65,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
   const frame = useRef(null);
   const shown = useRef(null);
   const [title, setTitle] = useState("");
-  const matches = useMatcher(), linked = useLinked(), sees = useSight();
+  const matches = useMatcher(), linked = useLinked(), cone = useCone(), sees = useSight();
   const text = got.answer?.svg;
 
   useLayoutEffect(() => {
@@ -80,10 +80,11 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     trim(svg);
     const marks = new Marks(svg);
     frame.current.onscroll = lanes(svg, text, frame.current);
-    const moves = [timeline(svg, name, run), prepare?.(svg) ?? (() => {})];
+    const moves = [timeline(svg, name, showing), prepare?.(svg) ?? (() => {})];
     shown.current = {marks, moves};
     for (const move of [e => marks.to(e), ...moves]) move(cursor.peek());
     marks.select(matches, linked);
+    marks.shade(cone);
   }, [text]);
 
   useEffect(() => cursor.subscribe(event => {
@@ -93,6 +94,7 @@ export function Picture({name, of = "", tools, prepare, foot}) {
 
   useLayoutEffect(() => shown.current?.marks.select(matches, linked));
   useLayoutEffect(() => shown.current?.marks.see(sees), [sees, text]);
+  useLayoutEffect(() => shown.current?.marks.shade(cone), [cone]);
 
   const press = event => {
     const ref = refAt(event.target);
@@ -102,11 +104,11 @@ export function Picture({name, of = "", tools, prepare, foot}) {
     const since = event.target.closest("[data-since]")?.dataset.since;
     if (since) moveTo(Number(since));
   };
-  const id = showing.id + "picture-" + name;
+  const id = showing.id + "picture-" + name + (of && "-" + of);
   return html`
     <section class="card picture" aria-labelledby=${id}>
       <div class="card-head"><h2 id=${id}>${title || titles[name] || capital(name)}</h2>${tools}</div>
-      <${Pan} class=${classes({pan: true, linking: linked.size > 0, stale: got.question && !text})} label=${title} box=${frame}
+      <${Pan} class=${classes({pan: true, linking: linked.size > 0 && !cone, stale: got.question && !text})} label=${title} box=${frame}
         onClick=${press} onDblClick=${twice}/>
       ${got.error && html`<p class="wrong">${capital(got.error.message)}</p>`}
       ${!text && !got.error && html`<p class="mute">Drawing …</p>`}

@@ -2,7 +2,7 @@
 
 import {capital, classes, count, html, number, use, useAnswer} from "../lib.js";
 import {cursor, goTo, moveTo, named, observer, process, run, select, selection} from "../store.js";
-import {filledBy, parse, useEvent} from "../selection.js";
+import {coneOf, filledBy, parse, useEvent} from "../selection.js";
 import {Icon} from "./icon.js";
 
 /** An event of a chain, as a button that goes to it. */
@@ -14,9 +14,12 @@ const Step = ({line, now}) => html`
 function Chain({event}) {
   const {setting} = use(run);
   const {answer} = useAnswer(event ? {ask: "event", event, run: setting} : null);
+  const cone = use(coneOf);
   if (!answer) return null;
   const {causes, effects} = answer;
   return html`
+    <label class="check"><input type="checkbox" checked=${cone === event}
+      onChange=${e => { coneOf.value = e.target.checked ? event : 0; }}/> show only its past and its future</label>
     ${causes.length > 0 && html`<h3>Why</h3><ol class="chain">${causes.map(line => html`<${Step} line=${line}/>`)}
       <${Step} line=${answer} now/></ol>`}
     ${effects.length > 0 && html`<h3>What it caused</h3><ul class="chain">${effects.slice(0, 12).map(line => html`
@@ -76,7 +79,8 @@ function Node({reference, parts}) {
     ${ballots.length > 0 && html`
       <div class="ballots parley-scene" role="group" aria-label="Ballots">
         ${sorted.map(b => html`<button class=${classes({ballot: true, [ink(b.value)]: true, faulty: b.faulty})}
-          title=${`${b.path}: ${b.by} votes ${b.value || "nothing"}${b.faulty ? "; it is faulty" : ""}`}
+          title=${`${b.path}: ${b.by} votes ${b.value || "nothing"}` +
+            (b.faulty ? "; it is faulty" : b.own ? ", as it received it itself" : "")}
           onClick=${() => select(b.ref)}><b>${b.value || "–"}</b><span>${b.by}${b.faulty && " ✗"}</span></button>`)}
         <span class="majority" aria-hidden="true"></span></div>
       <p class="legend">The line is the middle: a value wins with more than half of the ${number(ballots.length)} ballots.</p>`}

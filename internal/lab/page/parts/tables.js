@@ -5,13 +5,12 @@ import {signal} from "../vendor/signals.js";
 import {classes, html, use, useAnswer, useState} from "../lib.js";
 import {useSight} from "../knowing.js";
 import {useShown} from "../shown.js";
-import {roundAt} from "../store.js";
+import {byContent, roundAt} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {gridKeys} from "./grid.js";
 import {Pan} from "./pan.js";
 
 const mostRows = 6;
-const byContent = signal(false);
 
 /** What a cell shows at an event: nothing, a message on its way, or its rows. */
 const stage = (cell, at) => cell.since > at ? "future" : cell.until > at ? "flying" : "there";
@@ -121,6 +120,7 @@ export function Tables() {
           <button aria-pressed=${contentsFirst} onClick=${() => { byContent.value = true; }}>by content</button></div></div>
       ${shown.map(t => html`<${Pan} key=${t.round} label=${`Messages of round ${t.round}`}>
         ${shown.length > 1 && html`<h3>Round ${t.round}</h3>`}<${form} table=${t} at=${at} matches=${matches}/><//>`)}
+      ${table.reading && html`<p class="legend">${table.reading}</p>`}
       ${lies > 0 && html`<p class="legend"><span class="lie-sign" aria-hidden="true"></span> ${lies === 1
         ? "A marked cell is a lie" : `${lies} marked cells are lies`}: the sender sent others something else, or relayed
         what it did not receive.</p>`}

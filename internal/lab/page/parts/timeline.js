@@ -1,7 +1,8 @@
 // Where the cursor stands in a picture. Pictures with a time axis get a line across; in the others each round is a
 // band, and a bar above the band grows as the round goes by.
 
-import {roundAt, timeAt} from "../store.js";
+import {eventAt, roundAt, timeAt} from "../store.js";
+import {refAt} from "./marks.js";
 
 const svgElement = name => document.createElementNS("http://www.w3.org/2000/svg", name);
 const set = (element, attributes) => {
@@ -12,19 +13,19 @@ const set = (element, attributes) => {
  * Adds the cursor to a picture, and returns the function that moves it.
  * @param {SVGSVGElement} svg
  * @param {string} name of the picture
- * @param {{peek(): any}} run a signal
+ * @param {import("../shown.js").Shown} shown what the picture shows
  * @returns {(event: number) => void}
  */
-export function timeline(svg, name, run) {
+export function timeline(svg, name, shown) {
   const ground = [...svg.children].find(child => child.tagName === "g") ?? svg;
-  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground, run);
-  if (name === "spacetime") return line(svg, ground, "y", run);
-  if (name === "stages" || name === "clocks") return line(svg, ground, "x", run);
+  if (svg.querySelector(".band[data-ref^=r]")) return bands(svg, ground, shown);
+  if (name === "spacetime") return line(svg, ground, "y", shown);
+  if (["stages", "clocks", "waiting"].includes(name)) return line(svg, ground, "x", shown);
   return () => {};
 }
 
 /** The bars of the rounds. */
-function bands(svg, ground, run) {
+function bands(svg, ground, {run}) {
   const bars = new Map();
   for (const band of svg.querySelectorAll(".band[data-ref^=r]")) {
     const box = band.getBBox();
@@ -43,7 +44,7 @@ function bands(svg, ground, run) {
 }
 
 /** A line across the picture at the time of the cursor. The marks say which time is where. */
-function line(svg, ground, axis, run) {
+function line(svg, ground, axis, {run, moveTo}) {
   const known = places(svg, axis, run.peek());
   const box = ground.getBBox();
   const across = axis === "x" ? "y" : "x";
@@ -52,19 +53,38 @@ function line(svg, ground, axis, run) {
     .filter(box => Math.max(box.width, box.height) > 40); // the others are signs of the legend
   const from = lanes.length ? Math.min(...lanes.map(b => b[across])) : box[across];
   const to = lanes.length ? Math.max(...lanes.map(b => b[across] + b[size])) : box[across] + box[size];
+  const end = box[axis] + box[axis === "x" ? "width" : "height"];
   const mark = svgElement("line"), knob = svgElement("circle");
   set(mark, {class: "cursor-line", [across + 1]: from - 8, [across + 2]: to + 8});
   set(knob, {class: "cursor-knob", r: 4, ["c" + across]: from - 8});
+  const veil = svgElement("rect"); // over what is still to come, so that bars grow with the cursor
+  if (axis === "x") {
+    set(veil, {class: "veil", y: from, height: to - from});
+    ground.append(veil);
+  }
   ground.append(mark, knob);
+  svg.addEventListener("click", event => {
+    if (!refAt(event.target)) press(event);
+  });
+  const press = event => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(ground.getScreenCTM().inverse());
+    if (point[across] < from - 8 || point[across] > to + 8 || point[axis] < known[0]?.[1] - 8) return;
+    moveTo(eventAt(placeOf(known.map(([time, place]) => [place, time]), point[axis]), run.peek()));
+  };
   return event => {
-    const at = placeOf(known, timeAt(event, run.peek()));
+    const at = Math.min(placeOf(known, timeAt(event, run.peek())), end);
+    if (axis === "x") set(veil, {x: at, width: Math.max(0, box.x + box.width - at)});
     set(mark, {[axis + 1]: at, [axis + 2]: at});
     set(knob, {["c" + axis]: at});
   };
 }
 
-/** Returns times and their places, sorted by both. */
+/** Returns times and their places, sorted by both. The lines of a scale of time have their times. */
 function places(svg, axis, made) {
+  const scale = [...svg.querySelectorAll("line.guide[data-value]")];
+  if (axis === "x" && scale.length > 1) {
+    return scale.map(mark => /** @type {[number, number]} */ ([Number(mark.dataset.value), Number(mark.getAttribute("x1"))]));
+  }
   /** @type {[number, number][]} */
   const found = [];
   for (const mark of svg.querySelectorAll(axis === "x" ? "line, circle, path, rect.stage" : "line, circle")) {
@@ -85,7 +105,8 @@ function places(svg, axis, made) {
 /** Returns the place of a time, between the known ones. */
 function placeOf(known, time) {
   if (!known.length) return 0;
-  const next = known.findIndex(([t]) => t >= time);
+  let next = known.findIndex(([t]) => t >= time);
+  if (next < 0 && known.length > 1) next = known.length - 1; // past the last one: as far as before it
   if (next < 0) return known.at(-1)[1];
   if (next === 0) return known[0][1];
   const [t1, p1] = known[next - 1], [t2, p2] = known[next];

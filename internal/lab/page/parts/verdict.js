@@ -4,6 +4,7 @@ import {capital, classes, count, html, number, use} from "../lib.js";
 import {cursor, events, goTo, run, select} from "../store.js";
 import {useMatcher} from "../selection.js";
 import {Pan} from "./pan.js";
+import {Witnesses} from "./witnesses.js";
 
 /** The look of an outcome: a sign and a class. The words stand beside it, so the color says nothing alone. */
 function look(outcome) {
@@ -71,8 +72,9 @@ export function Verdict() {
         const [sign, how] = look(v.outcome);
         return html`<li class=${how}><span class="sign" aria-hidden="true">${sign}</span>
           <div><p><b title=${v.says}>${v.property}</b> ${v.outcome}</p>
-            ${v.broken && html`<p class="breach">${capital(v.broken)}</p>`}
-            <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p></div></li>`;
+            ${v.broken && html`<p class="breach">${capital(v.broken)}</p><${Witnesses} verdict=${v}/>`}
+            <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p>
+            ${v.proof && html`<details class="fold proof"><summary>Why it holds</summary><p>${v.proof}</p></details>`}</div></li>`;
       })}</ul>
       <p class="why">${capital(report.title)}: ${report.paper}</p>
       <${Deliveries} all=${report.deliveries ?? {}} processes=${processes}/>

@@ -18,7 +18,8 @@ export function About() {
         <p>A link holds the whole run: the protocol, its setting, the place of the cursor and what is selected. Everything
           that the lab shows, the command <code>parley run</code> prints too; each run says with which command.</p></section>
       <section class="card"><h2>How to read it</h2>
-        <ul><li><b>A value</b> has a color and a sign. <b>Dashed red</b> is a lie, or the line of a faulty process (✗).</li>
+        <ul><li><b>A value</b> has a color and a sign. <b>Dashed red</b> is a lie that the trace
+          shows, or the line of a faulty process (✗).</li>
           <li><b>Faint</b> is still to come: the cursor has not passed it.</li>
           <li><b>A verdict</b> is held or broken, promised or not. VIOLATED would mean that Parley itself is wrong.</li>
           <li><b>Beyond the bound</b> the theorem promises nothing, and the lab runs it all the same.</li></ul></section>

@@ -8,6 +8,12 @@ import {parsed} from "../parts/picture.js";
 
 const search = signal(""), breaks = signal(false), lies = signal(false);
 
+/** A text as it is searched: without the marks that people write or leave out, as in two-phase or n = 3. */
+const plain = text => text.toLowerCase().replace(/\b([a-z]+)\s*[:=]\s*(?=\d)/g, "$1=").replace(/[-‐]/g, "");
+
+/** The numbers of processes in a scenario, as n = 3. */
+const sizes = text => (text.match(/^[nm]: *\d+/gm) ?? []).join(" ");
+
 /** A small picture of a scenario, drawn when it comes into view, one after the other. */
 function Thumbnail({text}) {
   const box = useRef(null);
@@ -57,7 +63,7 @@ function Card({card}) {
       <h3>${capital(card.shows)}</h3>
       <p class="tags"><span class="tag">${card.protocol}</span>
         ${card.breaks.length > 0 && html`<span class="tag broken">✗ breaks ${card.breaks.join(", ")}</span>`}
-        ${card.lies && html`<span class="tag liar">faulty processes</span>`}</p>
+        ${card.faulty && html`<span class="tag liar">faulty processes</span>`}</p>
       <p class="words">${card.words}</p></a></li>`;
 }
 
@@ -65,9 +71,9 @@ export function Gallery() {
   const {gallery, lessons} = use(about);
   const text = use(search).toLowerCase().trim();
   const onlyBreaks = use(breaks), onlyLies = use(lies);
-  const words = text.split(/\s+/);
-  const shown = gallery.filter(c => (!onlyBreaks || c.breaks.length > 0) && (!onlyLies || c.lies) &&
-    words.every(word => `${c.name} ${c.protocol} ${c.shows} ${c.words} ${c.slide}`.toLowerCase().includes(word)));
+  const words = plain(text).split(/\s+/);
+  const shown = gallery.filter(c => (!onlyBreaks || c.breaks.length > 0) && (!onlyLies || c.faulty) &&
+    words.every(word => plain(`${c.name} ${c.protocol} ${c.shows} ${c.words} ${c.slide} ${sizes(c.text)}`).includes(word)));
   const groups = [...new Set(gallery.map(c => c.lesson))]
     .map(lesson => ({lesson, cards: shown.filter(c => c.lesson === lesson)})).filter(g => g.cards.length > 0);
   const switchOf = (state, label) => html`

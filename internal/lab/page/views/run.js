@@ -16,6 +16,7 @@ import {Tables} from "../parts/tables.js";
 import {Transport} from "../parts/transport.js";
 import {Tree} from "../parts/tree.js";
 import {Verdict} from "../parts/verdict.js";
+import {Waiting} from "../parts/waiting.js";
 
 function Heading() {
   const {answer} = use(run), where = use(place), open = use(editing);
@@ -55,12 +56,14 @@ export function Run() {
       ${!error && html`<p class="boot">The run is being made …</p>`}
       ${(open || error) && !traced && html`<${Form}/>`}`;
   }
+  const pictures = answer.pictures.filter(name => name !== "tree");
+  const messages = pictures.findIndex(name => name === "rounds" || name === "spacetime") >>> 0; // none: after all
+  const picture = name => html`<${Picture} key=${name} name=${name} tools=${name === pictures[0] && hint}/>`;
   return html`
     <${Heading}/>
     ${open && !traced && html`<${Form}/>`}
     <div class=${classes({run: true, busy, sees})}>
-      <div class="area-a">${answer.pictures.filter(name => name !== "tree").map((name, i) => html`
-          <${Picture} key=${name} name=${name} tools=${i === 0 && hint}/>`)}
+      <div class="area-a">${pictures.slice(0, messages).map(picture)}<${Waiting}/>${pictures.slice(messages).map(picture)}
         ${answer.owner && html`<${Tree}/>`}<${Argument}/></div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/><${Knowledge}/></div>
       <div class="area-c"><${Story}/><${State}/></div>

@@ -9,7 +9,8 @@ import {Apart, Outcome, Theorem, verdictOf} from "../parts/outcome.js";
 import {Prove} from "../parts/prove.js";
 import {Seats, Sent} from "../parts/seat.js";
 
-const signs = {won: ["✓", "won"], shown: ["◐", "shown by the engine"], proven: ["∎", "proven"]};
+const signs = {won: ["✓", "won"], shown: ["◐", "shown by the engine"], proven: ["∎", "proven"],
+  sampled: ["≈", "not found in many runs"]};
 
 function Levels({current}) {
   const finished = use(done);
@@ -20,13 +21,15 @@ function Levels({current}) {
   }, [current]);
   return html`
     <nav class="card levels" aria-labelledby="levels"><h2 id="levels">Levels</h2>
-      <ol ref=${row}>${levels.peek().map(l => {
+      <ol ref=${row}>${levels.peek().map((l, i) => {
         const [sign, says] = signs[finished[l.id]] ?? ["", ""];
         return html`<li><a href=${linkTo(l.id)} aria-current=${l.id === current ? "step" : null}>
-          <span class="number">${l.id}</span><span class="name">${l.title}</span>
+          <span class="number">${i + 1}</span><span class="name">${l.title}</span>
           ${sign && html`<span class="sign ok" title=${says} aria-label=${says}>${sign}</span>`}</a></li>`;
       })}</ol>
-      <p class="why">A level that cannot be won by lies is won by “Prove it”: the engine tries all adversaries and counts them.</p>
+      <p class="why">✓ won by you · ◐ shown by the engine · ∎ proven · ≈ not found in many runs</p>
+      <p class="why">A level that cannot be won by lies is won by “Prove it”: the engine tries all adversaries and counts them. Where
+        these are too many, it makes many runs, and proves nothing.</p>
       ${Object.keys(finished).length > 0 && html`<p><button onClick=${forget}>Forget my progress</button></p>`}</nav>`;
 }
 
@@ -80,7 +83,7 @@ function Play({level, g, menus, rounds, round, tables}) {
         ${seats && round !== null && html`<button class="primary" disabled=${!menus} onClick=${close}>Send, and close the round</button>`}
         <button disabled=${!steps} onClick=${undo} title="Ctrl+Z">Undo</button>
         <button disabled=${!steps && !begun(g)} onClick=${startOver}>Start over</button></div>
-      <${Prove} key=${level.id} level=${level}/>
+      <${Prove} key=${level.id} level=${level} round=${round}/>
     </section>`;
 }
 

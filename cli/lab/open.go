@@ -1,0 +1,83 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"parley/cli/console"
+	"parley/docs/scenarios"
+	"parley/internal/lab/engine"
+	"parley/internal/lab/link"
+	"parley/trace"
+)
+
+// Scene is what a command shows in the lab.
+type Scene struct {
+	Link string // the fragment of its address
+	// Header and Log are the trace to which the link leads, and File is the name of its file. A nil Log means that the
+	// lab can make the run itself.
+	Header trace.Header
+	Log    *trace.Log
+	File   string
+}
+
+// longest is the longest link to a run, which a browser and a chat keep whole.
+const longest = 8192
+
+// Repeated returns the run that arguments of "parley run" make. It reports false if they are too long for a link.
+func Repeated(args []string, hash string) (s Scene, ok bool) {
+	to := link.OfArgs(args)
+	to.Hash = hash
+	s.Link = to.Fragment()
+	return s, len(s.Link) <= longest
+}
+
+// Recorded returns the run of a trace. file is the name of its file, if it has one.
+func Recorded(h trace.Header, log *trace.Log, file string) Scene {
+	if file == console.StandardOutput {
+		file = ""
+	}
+	hash := log.Hash()
+	return Scene{Link: link.Run{Trace: hash[:8], Hash: hash}.Fragment(), Header: h, Log: log, File: file}
+}
+
+// Search returns the form of a search: a protocol, and flags of "parley explore".
+func Search(protocol string, flags map[string]string) Scene {
+	return Scene{Link: link.Search(protocol, flags)}
+}
+
+// DeclareOpen adds --open to fs.
+func DeclareOpen(fs *pflag.FlagSet, to *bool) {
+	fs.BoolVar(to, "open", false, "then show the result in the lab, in a browser, until Ctrl-C (see parley lab)")
+}
+
+// Open shows a scene in the lab until the user presses Ctrl-C. Before that, a command has printed a report and ended by
+// an error; if this error is more than an exit status, Open shows nothing. It returns the error.
+func Open(ctx context.Context, a *console.App, s Scene, ended error) error {
+	if _, reported := errors.AsType[console.ExitError](ended); ended != nil && !reported {
+		return ended
+	}
+	answers := engine.New(a.Protocols, scenarios.Files, a.Version)
+	if s.Log != nil {
+		if err := answers.Keep(s.File, s.Header, s.Log); err != nil {
+			return err
+		}
+	}
+	l := lab{App: a, listen: usual, open: true, quiet: true, link: s.Link}
+	at, err := l.place()
+	if err != nil {
+		return err
+	}
+	// On the standard error, because the report may be for a program.
+	err = l.run(ctx, at, answers, func(address string) error {
+		_, err := fmt.Fprintf(a.Err, "The lab shows it at %s\nCtrl-C ends it.\n", address)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return ended
+}

@@ -1,0 +1,223 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"parley"
+	"parley/cli/client"
+	"parley/cluster/api/parleyv1"
+	"parley/trace"
+)
+
+// reader asks the nodes of a cluster once a second, as long as somebody watches.
+type reader struct {
+	c    *system
+	stop context.CancelFunc // nil: it does not read now
+	work sync.WaitGroup
+
+	mu      sync.Mutex
+	machine string  // whose events are read; empty until it is known
+	found   []found // by node
+}
+
+// found is what was read last of a node.
+type found struct {
+	status  *parleyv1.StatusResponse
+	measure *parleyv1.MeasureResponse
+	err     error
+	asked   bool          // status, measure and err are of the last round
+	tail    []trace.Trace // the last events of the machine, one trace for each life of the node, the latest one last
+	partly  error         // why there are no new events
+}
+
+// Patience is the time limit for the answers of a node.
+const Patience = 900 * time.Millisecond
+
+const (
+	often    = time.Second      // between two rounds
+	window   = 20 * time.Second // the age of the oldest events
+	mostRead = 4000             // events of a node
+	// mostBytes is the maximum size of the events of a node.
+	mostBytes = 4 << 20
+)
+
+func newReader(c *system) *reader {
+	r := &reader{c: c, found: make([]found, len(c.nodes))}
+	if c.level != "" {
+		r.machine = "group/" + c.level
+	}
+	return r
+}
+
+// begin begins to read, and end ends that. Lab calls them in turn, with its lock. What was read remains: a node that
+// has died since is not read again.
+func (r *reader) begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	r.work.Go(func() { r.run(ctx) })
+}
+
+func (r *reader) end() {
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
+	}
+}
+
+func (r *reader) run(ctx context.Context) {
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	for {
+		r.round(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		r.c.tell()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// round asks all nodes that can answer, at the same time.
+func (r *reader) round(ctx context.Context) {
+	ctx, end := context.WithTimeout(ctx, Patience)
+	defer end()
+	var calls sync.WaitGroup
+	for i, n := range r.c.nodes {
+		n.mu.Lock()
+		mute := r.c.made != nil && (n.paused || !n.alive())
+		n.mu.Unlock()
+		if mute {
+			r.mu.Lock()
+			r.found[i].asked = false
+			r.mu.Unlock()
+			continue
+		}
+		calls.Go(func() { r.ask(ctx, i, n.Node) })
+	}
+	calls.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.machine == "" {
+		for _, f := range r.found {
+			if groups := f.status.GetGroups(); len(groups) > 0 {
+				r.machine = "group/" + groups[0].GetName()
+				break
+			}
+		}
+	}
+}
+
+// ask asks a node.
+func (r *reader) ask(ctx context.Context, i int, n client.Node) {
+	r.mu.Lock()
+	machine := r.machine
+	r.mu.Unlock()
+	var got found
+	var calls sync.WaitGroup
+	calls.Go(func() { got.status, got.err = n.Admin.Status(ctx, &parleyv1.StatusRequest{}) })
+	calls.Go(func() { got.measure, _ = n.Admin.Measure(ctx, &parleyv1.MeasureRequest{}) })
+	var tail []trace.Trace
+	if machine != "" {
+		calls.Go(func() { tail, got.partly = record(ctx, n, machine) })
+	}
+	calls.Wait()
+	if got.err != nil {
+		got.err = client.Said(n, got.err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := &r.found[i]
+	got.asked, got.tail = true, joined(old.tail, tail, machine)
+	if got.err != nil {
+		got.status, got.measure = old.status, old.measure
+	}
+	r.found[i] = got
+}
+
+// record returns the last events of a machine at a node.
+func record(ctx context.Context, n client.Node, machine string) ([]trace.Trace, error) {
+	s, err := n.Admin.Record(ctx, &parleyv1.RecordRequest{
+		Machine: machine, Last: durationpb.New(window), Most: mostRead,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var b bytes.Buffer
+	for s.Receive() {
+		if b.Write(s.Msg().GetData()); b.Len() > mostBytes {
+			return nil, fmt.Errorf("more than %d bytes", mostBytes)
+		}
+	}
+	if err := s.Err(); err != nil || b.Len() == 0 {
+		return nil, err
+	}
+	all, err := trace.ReadAll(n.Name, &b)
+	return slices.DeleteFunc(all, func(t trace.Trace) bool {
+		return t.Header.Node == nil || t.Header.Node.Machine != machine
+	}), err
+}
+
+// mostLives is how many lives of a node have a tail.
+const mostLives = 4
+
+// joined adds what was read to the tail of a node. It keeps the lives that the node has ended, and not the events of
+// another machine.
+func joined(old, read []trace.Trace, machine string) []trace.Trace {
+	out := slices.DeleteFunc(slices.Clone(old), func(t trace.Trace) bool {
+		return t.Header.Node.Machine != machine || slices.ContainsFunc(read, func(one trace.Trace) bool {
+			return one.Header.Node.Life == t.Header.Node.Life
+		})
+	})
+	out = append(out, read...)
+	return out[max(len(out)-mostLives, 0):]
+}
+
+// choose changes the machine whose events are read.
+func (r *reader) choose(machine string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if machine != "" && slices.Contains(r.machines(), machine) {
+		r.machine = machine
+	}
+}
+
+// machines returns the machines that pictures can show. The caller holds the lock.
+func (r *reader) machines() (all []string) {
+	for _, f := range r.found {
+		for _, g := range f.status.GetGroups() {
+			all = append(all, "group/"+g.GetName())
+		}
+		for _, s := range f.status.GetStreams() {
+			if name := streamName(f.status, s); name != "" {
+				all = append(all, name)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// streamName returns the name of the machine of a stream of agreements on the values of one node, or "".
+func streamName(of *parleyv1.StatusResponse, s *parleyv1.StreamStatus) string {
+	source := slices.IndexFunc(of.GetMembers(), func(m *parleyv1.MemberStatus) bool {
+		return m.GetName() == s.GetSource()
+	})
+	if source < 0 {
+		return ""
+	}
+	algorithm := strings.ReplaceAll(strings.TrimPrefix(s.GetAlgorithm().String(), "ALGORITHM_"), "_", "")
+	return fmt.Sprintf("agree/%s/%d/%v", strings.ToLower(algorithm), s.GetM(), parley.ID(source))
+}
