@@ -22,8 +22,7 @@ type Vars struct {
 	buf     []byte // saving: written so far; loading: not yet read
 	bad     bool   // loading: the bytes do not fit
 	names   []string
-	shown   []Variable
-	called  func(ID) string // showing: the names of processes
+	shown   *Shown // showing or deriving
 	renamed *Renaming
 }
 
@@ -33,6 +32,7 @@ const (
 	saving mode = iota
 	loading
 	showing
+	deriving // showing only what State methods derive
 )
 
 // Renaming says how processes are permuted: process i becomes Perm[i].
@@ -136,7 +136,7 @@ func (v *Vars) number(name string, x uint64, show func(uint64) string) uint64 {
 }
 
 func (v *Vars) show(name, value string) {
-	v.Derive(Variable{Name: name, Value: value})
+	v.shown.Derive(Variable{Name: name, Value: value})
 }
 
 // Num visits a number.
@@ -179,7 +179,7 @@ func (v *Vars) ID(name string, x *ID) {
 	if v.skipped() {
 		return
 	}
-	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return v.Called(ID(u)) })
+	u := v.number(name, uint64(v.rename(*x)), func(u uint64) string { return v.shown.Called(ID(u)) })
 	if v.mode == loading { // when saving, *x must keep its old name
 		*x, v.bad = ID(u), v.bad || u > uint64(All)
 	}
@@ -213,7 +213,7 @@ func (v *Vars) Set(name string, s *Set) {
 	}
 	switch v.mode {
 	case showing:
-		v.Derive(Variable{Name: name, Value: "[" + v.joined(*s, " ") + "]", Kind: ProcessSet})
+		v.shown.Derive(Variable{Name: name, Value: "[" + v.shown.joined(*s, " ") + "]", Kind: ProcessSet})
 	case saving:
 		out := *s
 		if v.renamed != nil {

@@ -33,37 +33,52 @@ func Show(m Machine, now Tick) []Variable { return ShowNamed(m, now, nil) }
 
 // ShowNamed is Show with names of processes. If naming is nil, processes are numbers.
 func ShowNamed(m Machine, now Tick, naming func(ID) string) []Variable {
-	v := Vars{mode: showing, now: now, called: naming}
+	v := Vars{mode: showing, now: now}
+	v.shown = &Shown{names: &v.names, naming: naming}
 	m.State(&v)
-	return v.shown
+	return v.shown.all
 }
 
-// Showing reports whether the visit shows the variables. Only then a State method derives others from them.
-func (v *Vars) Showing() bool { return v.mode == showing }
+// ShowDerived returns only the derived variables of m. It is much faster than ShowNamed.
+func ShowDerived(m Machine, now Tick, naming func(ID) string) []Variable {
+	v := Vars{mode: deriving, now: now}
+	v.shown = &Shown{names: &v.names, naming: naming}
+	m.State(&v)
+	return v.shown.all
+}
 
-// Derive shows a variable that is derived from others. In other visits it does nothing.
-func (v *Vars) Derive(x Variable) {
-	if v.mode == showing {
-		x.Name = strings.Join(append(v.names, x.Name), ".")
-		v.shown = append(v.shown, x)
-	}
+// Shown collects the variables that a visit shows.
+type Shown struct {
+	all    []Variable
+	names  *[]string // of the parts around the variable
+	naming func(ID) string
+}
+
+// Shown returns what collects variables if the visit shows them, and otherwise nil: only then a State method derives
+// others from them.
+func (v *Vars) Shown() *Shown { return v.shown }
+
+// Derive shows a variable that is derived from others.
+func (s *Shown) Derive(x Variable) {
+	x.Name = strings.Join(append(*s.names, x.Name), ".")
+	s.all = append(s.all, x)
 }
 
 // Called returns the name of a process in what is shown.
-func (v *Vars) Called(id ID) string {
-	if v.called != nil && id != All {
-		return v.called(id)
+func (s *Shown) Called(id ID) string {
+	if s.naming != nil && id != All {
+		return s.naming(id)
 	}
 	return id.String()
 }
 
 // List returns the names of processes in what is shown, as in "P1, P3".
-func (v *Vars) List(s Set) string { return v.joined(s, ", ") }
+func (s *Shown) List(of Set) string { return s.joined(of, ", ") }
 
-func (v *Vars) joined(s Set, with string) string {
+func (s *Shown) joined(of Set, with string) string {
 	var names []string
-	for id := range s.All() {
-		names = append(names, v.Called(id))
+	for id := range of.All() {
+		names = append(names, s.Called(id))
 	}
 	return strings.Join(names, with)
 }

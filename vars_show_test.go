@@ -18,8 +18,8 @@ type queued struct {
 func (q *queued) State(v *parley.Vars) {
 	v.Set("of", &q.of)
 	v.ID("who", &q.who)
-	if v.Showing() {
-		v.Derive(parley.Variable{Name: "waits", Kind: parley.WaitingProcess, Waits: v.Called(q.who) + " and " + v.List(q.of)})
+	if shown := v.Shown(); shown != nil {
+		shown.Derive(parley.Variable{Name: "waits", Kind: parley.WaitingProcess, Waits: shown.Called(q.who) + " and " + shown.List(q.of)})
 	}
 }
 
@@ -35,6 +35,9 @@ func TestShowNamedNamesProcessesAndDerives(t *testing.T) {
 	}
 	if got := parley.Show(m, 0); got[0].Value != "[0 2]" || got[1].Value != "1" || got[2].Waits != "1 and 0, 2" {
 		t.Errorf("got %+v, want numbers", got)
+	}
+	if got := parley.ShowDerived(m, 0, nil); !slices.Equal(got, parley.Show(m, 0)[2:]) {
+		t.Errorf("got %+v, want only the derived one", got)
 	}
 	plain := &queued{}
 	if b := parley.Save(m, 0, nil); !parley.Load(plain, 0, b) || !bytes.Equal(parley.Save(plain, 0, nil), b) || *plain != *m {

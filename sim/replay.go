@@ -49,6 +49,22 @@ func (r Replay) Watch(events []trace.Event, seen func(began trace.Event, v []par
 	return err
 }
 
+// WatchDerived is like Watch, but only for the variables that machines derive. That is much faster. up is false if the
+// process crashed.
+func (r Replay) WatchDerived(events []trace.Event, seen func(began trace.Event, up bool, v []parley.Variable)) error {
+	p := r.replayer()
+	p.after = func(e *trace.Event) {
+		q := &p.procs[e.At]
+		if q.machine == nil {
+			seen(*e, false, nil)
+			return
+		}
+		seen(*e, true, parley.ShowDerived(q.machine, q.clock.Shows(p.now), r.Naming))
+	}
+	_, err := p.run(events, len(events))
+	return err
+}
+
 func (r Replay) replayer() *replayer {
 	if r.Signer == nil {
 		r.Signer = Ideal(1)

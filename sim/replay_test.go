@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -86,18 +87,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Watch shows a process after each of its steps, and nothing of a process that is down. The last of them is what
+// WatchDerived shows what each process derives after each of its steps, and nothing of a process that is down. The last is what
 // Variables shows at the end.
-func TestWatchShowsEachStep(t *testing.T) {
+func TestWatchDerivedShowsEachStep(t *testing.T) {
+	names := func(list []parley.Variable) (out []string) {
+		for _, v := range list {
+			if v.Kind > parley.ProcessSet {
+				out = append(out, fmt.Sprint(v.Kind, v.Value, v.From, v.Place, v.Waits))
+			}
+		}
+		return out
+	}
+	seen := 0
 	for name, o := range replayed(1) {
 		o.Seed = 1
 		r, events := replay(o)
-		last, downs := make([][]parley.Variable, o.Protocol.N), 0
-		err := r.Watch(events, func(step trace.Event, shown []parley.Variable) {
-			if last[step.At] = shown; (shown == nil) != (step.Op == trace.Crash) {
-				t.Errorf("%s, event %d, %v: %v", name, step.ID, step.Op, shown)
+		last, downs := make([][]string, o.Protocol.N), 0
+		err := r.WatchDerived(events, func(step trace.Event, up bool, derived []parley.Variable) {
+			if last[step.At] = names(derived); up == (step.Op == trace.Crash) || len(last[step.At]) != len(derived) {
+				t.Errorf("%s, event %d, %v: %v", name, step.ID, step.Op, derived)
 			}
-			if shown == nil {
+			if seen += len(derived); !up {
 				downs++
 			}
 		})
@@ -106,13 +116,16 @@ func TestWatchShowsEachStep(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, err, endErr)
 		}
 		for id := range last {
-			if len(last[id]) != len(end[id]) {
-				t.Errorf("%s, process %d: got %v, want %v", name, id, last[id], end[id])
+			if want := names(end[id]); !slices.Equal(last[id], want) {
+				t.Errorf("%s, process %d: got %v, want %v", name, id, last[id], want)
 			}
 		}
 		if downs != len(o.Crashes) {
 			t.Errorf("%s: %d crashes, want %d", name, downs, len(o.Crashes))
 		}
+	}
+	if seen == 0 {
+		t.Error("no machine derives anything")
 	}
 }
 

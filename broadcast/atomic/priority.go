@@ -95,7 +95,7 @@ func (q *queue) head() *entry {
 }
 
 // show shows the held messages with their priorities and what they wait for.
-func (q *queue) show(v *parley.Vars) {
+func (q *queue) show(shown *parley.Shown) {
 	head := q.head()
 	for i := range q.held {
 		e := &q.held[i]
@@ -103,7 +103,7 @@ func (q *queue) show(v *parley.Vars) {
 			continue
 		}
 		x := problem.Held(e.sender, e.k, e.body, "")
-		x.Place = fmt.Sprintf("%d by %s, proposed", e.priority.Number, v.Called(e.priority.By))
+		x.Place = fmt.Sprintf("%d by %s, proposed", e.priority.Number, shown.Called(e.priority.By))
 		switch {
 		case e.state == Undeliverable:
 			x.Waits = "its final priority"
@@ -113,15 +113,15 @@ func (q *queue) show(v *parley.Vars) {
 			x.Waits = "notice that all receivers know its final priority"
 		}
 		if e.state != Undeliverable {
-			x.Place = fmt.Sprintf("%d by %s, final", e.priority.Number, v.Called(e.priority.By))
+			x.Place = fmt.Sprintf("%d by %s, final", e.priority.Number, shown.Called(e.priority.By))
 		}
-		v.Derive(x)
+		shown.Derive(x)
 	}
 }
 
 func (q *queue) visit(v *parley.Vars) {
-	if v.Showing() {
-		q.show(v)
+	if shown := v.Shown(); shown != nil {
+		q.show(shown)
 	}
 	parley.Num(v, "counter", &q.counter)
 	visit(v, "held", &q.held)

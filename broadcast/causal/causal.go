@@ -184,8 +184,8 @@ func (p *process) deliver(s *parley.Step, m Message) {
 }
 
 func (p *process) State(v *parley.Vars) {
-	if v.Showing() && p.c.Form == Vector {
-		p.showHeld(v)
+	if shown := v.Shown(); shown != nil && p.c.Form == Vector {
+		p.showHeld(shown)
 	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)

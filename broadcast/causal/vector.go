@@ -117,7 +117,7 @@ func (p *process) ready(f *stream, w *stamped) bool {
 }
 
 // showHeld shows the vector clock, and the messages that wait with what they wait for.
-func (p *process) showHeld(v *parley.Vars) {
+func (p *process) showHeld(shown *parley.Shown) {
 	clock := make([]string, len(p.sender))
 	for q := range p.sender {
 		clock[q] = "0"
@@ -125,16 +125,16 @@ func (p *process) showHeld(v *parley.Vars) {
 			clock[q] = strconv.FormatUint(f.delivered, 10)
 		}
 	}
-	v.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(clock, " ")})
+	shown.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(clock, " ")})
 	for q := range p.sender {
 		for _, f := range p.sender[q].All() {
 			for _, w := range f.waiting {
-				waits := []string{problem.Missing(v.Called(parley.ID(q)), f.delivered, w.seq-1)}
+				waits := []string{problem.Missing(shown.Called(parley.ID(q)), f.delivered, w.seq-1)}
 				for _, c := range w.vector {
-					waits = append(waits, problem.Missing(v.Called(c.Sender), p.delivered(c), c.Seq))
+					waits = append(waits, problem.Missing(shown.Called(c.Sender), p.delivered(c), c.Seq))
 				}
 				waits = slices.DeleteFunc(waits, func(text string) bool { return text == "" })
-				v.Derive(problem.Held(parley.ID(q), w.seq, w.body, strings.Join(waits, ", ")))
+				shown.Derive(problem.Held(parley.ID(q), w.seq, w.body, strings.Join(waits, ", ")))
 			}
 		}
 	}

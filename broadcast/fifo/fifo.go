@@ -120,19 +120,20 @@ func (f *stream) release(s *parley.Step, q parley.ID) {
 }
 
 // showHeld shows the messages in the bag with what they wait for.
-func (p *process) showHeld(v *parley.Vars) {
+func (p *process) showHeld(shown *parley.Shown) {
 	for q := range p.sender {
 		for _, f := range p.sender[q].All() {
 			for _, e := range f.bag {
-				v.Derive(problem.Held(parley.ID(q), e.seq, e.body, problem.Missing(v.Called(parley.ID(q)), f.delivered, e.seq-1)))
+				waits := problem.Missing(shown.Called(parley.ID(q)), f.delivered, e.seq-1)
+				shown.Derive(problem.Held(parley.ID(q), e.seq, e.body, waits))
 			}
 		}
 	}
 }
 
 func (p *process) State(v *parley.Vars) {
-	if v.Showing() {
-		p.showHeld(v)
+	if shown := v.Shown(); shown != nil {
+		p.showHeld(shown)
 	}
 	p.me.State(v)
 	parley.Num(v, "seq", &p.seq)

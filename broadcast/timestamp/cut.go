@@ -152,15 +152,15 @@ func readHeld(r parley.Reader, n int) (list []held, ok bool) {
 }
 
 // show shows the messages that wait with what they wait for.
-func (l *layer) show(v *parley.Vars) {
+func (l *layer) show(shown *parley.Shown) {
 	for i := range l.pending {
 		h := &l.pending[i]
 		x := problem.Held(h.sender, h.seq, h.body, "a message with a smaller key")
-		x.Place = fmt.Sprintf("time %d of %s", h.time, v.Called(h.sender))
+		x.Place = fmt.Sprintf("time %d of %s", h.time, shown.Called(h.sender))
 		if missing := l.unacknowledged(h); missing != (parley.Set{}) {
-			x.Waits = "acknowledgements of " + v.List(missing)
+			x.Waits = "acknowledgements of " + shown.List(missing)
 		}
-		v.Derive(x)
+		shown.Derive(x)
 	}
 }
 
@@ -176,8 +176,8 @@ func (l *layer) unacknowledged(h *held) (out parley.Set) {
 
 // State visits every variable. In durable mode undelivered messages are durable.
 func (l *layer) State(v *parley.Vars) {
-	if v.Showing() {
-		l.show(v)
+	if shown := v.Shown(); shown != nil {
+		l.show(shown)
 	}
 	l.Member.State(v, l.c.Durable, func() {
 		parley.Num(v, "clock", &l.clock)

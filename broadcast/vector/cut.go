@@ -211,32 +211,32 @@ func readMessage(r *parley.Reader, n int) message {
 }
 
 // show shows how many messages of each process were delivered in the view, and the messages that wait.
-func (l *layer) show(v *parley.Vars) {
+func (l *layer) show(shown *parley.Shown) {
 	done := make([]string, len(l.streams))
 	for q := range l.streams {
 		done[q] = strconv.FormatUint(l.streams[q].done, 10)
 	}
-	v.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(done, " ")})
+	shown.Derive(parley.Variable{Name: "vector clock", Kind: parley.CountVector, Value: strings.Join(done, " ")})
 	for q := range l.streams {
 		ln := &l.streams[q]
 		for i := range ln.held {
 			if h := &ln.held[i]; !h.delivered && ln.gone+uint64(i) >= ln.done {
 				id := name{parley.ID(q), ln.gone + uint64(i) + 1}
-				v.Derive(problem.Held(id.sender, id.seq, h.body, l.missing(v, id, h)))
+				shown.Derive(problem.Held(id.sender, id.seq, h.body, l.missing(shown, id, h)))
 			}
 		}
 	}
 }
 
 // missing says what a message waits for.
-func (l *layer) missing(v *parley.Vars, id name, h *held) string {
+func (l *layer) missing(shown *parley.Shown, id name, h *held) string {
 	if h.level == Uniform {
 		return "notice that all members hold it"
 	}
-	waits := []string{problem.Missing(v.Called(id.sender), l.streams[id.sender].done, id.seq-1)}
+	waits := []string{problem.Missing(shown.Called(id.sender), l.streams[id.sender].done, id.seq-1)}
 	for q, count := range h.need {
 		if parley.ID(q) != id.sender {
-			waits = append(waits, problem.Missing(v.Called(parley.ID(q)), l.streams[q].done, count))
+			waits = append(waits, problem.Missing(shown.Called(parley.ID(q)), l.streams[q].done, count))
 		}
 	}
 	waits = slices.DeleteFunc(waits, func(text string) bool { return text == "" })
@@ -246,8 +246,8 @@ func (l *layer) missing(v *parley.Vars, id name, h *held) string {
 // State visits every variable. In durable mode the received messages, and which of them were delivered, are
 // durable.
 func (l *layer) State(v *parley.Vars) {
-	if v.Showing() {
-		l.show(v)
+	if shown := v.Shown(); shown != nil {
+		l.show(shown)
 	}
 	l.Member.State(v, l.c.Durable, func() {
 		parley.PerProcess(v, "from", l.streams, func(_ parley.ID, ln *stream) { ln.state(v, l.n) })

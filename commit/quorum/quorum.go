@@ -238,12 +238,12 @@ func (p *process) Start(s *parley.Step) {
 
 // State visits every variable of the process.
 func (p *process) State(v *parley.Vars) {
-	if v.Showing() && p.yes && !p.decided() {
+	if shown := v.Shown(); shown != nil && p.yes && !p.decided() {
 		what := "the decision of a majority"
 		if p.blocked {
 			what = "a majority that it can reach"
 		}
-		v.Derive(problem.Waits(what))
+		shown.Derive(problem.Waits(what))
 	}
 	v.Durable(func() { v.Bool("yes", &p.yes) })
 	v.Bool("voted", &p.voted)

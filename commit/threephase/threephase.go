@@ -336,26 +336,26 @@ func (p *process) Start(s *parley.Step) {
 }
 
 // show shows what a process that has voted yes waits for.
-func (p *process) show(v *parley.Vars) {
-	what := "the decision of " + v.Called(p.leader)
+func show(p *process, shown *parley.Shown) {
+	what := "the decision of " + shown.Called(p.leader)
 	switch {
 	case p.state != problem.Uncertain:
 		return
 	case p.back:
 		what = "a process that knows the decision"
 	case p.leader == p.self && p.phase == voting:
-		what = "the votes of " + v.List(p.waiting)
+		what = "the votes of " + shown.List(p.waiting)
 	case p.leader == p.self && p.phase == polling:
-		what = "the states of " + v.List(p.waiting)
+		what = "the states of " + shown.List(p.waiting)
 	case p.leader == p.self && p.phase == preparing:
-		what = "the acknowledgements of " + v.List(p.waiting)
+		what = "the acknowledgements of " + shown.List(p.waiting)
 	}
-	v.Derive(problem.Waits(what))
+	shown.Derive(problem.Waits(what))
 }
 
 func (p *process) State(v *parley.Vars) {
-	if v.Showing() {
-		p.show(v)
+	if shown := v.Shown(); shown != nil {
+		show(p, shown)
 	}
 	v.Durable(func() { parley.Num(v, "state", &p.state) })
 	v.Bool("precommitted", &p.ready)

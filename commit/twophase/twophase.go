@@ -351,23 +351,23 @@ func (p *process) replay(record string) bool {
 }
 
 // show shows what a process that has voted yes waits for.
-func (p *process) show(v *parley.Vars) {
+func (p *process) show(shown *parley.Shown) {
 	switch {
 	case p.self == coordinator && p.voted && p.state == problem.Initial:
 		missing := parley.Everyone(p.c.N).Minus(p.yes)
 		missing.Remove(p.self)
-		v.Derive(problem.Waits("the votes of " + v.List(missing)))
+		shown.Derive(problem.Waits("the votes of " + shown.List(missing)))
 	case p.state != problem.Uncertain:
 	case p.asking:
-		v.Derive(problem.Waits("a process that knows the decision of " + v.Called(coordinator)))
+		shown.Derive(problem.Waits("a process that knows the decision of " + shown.Called(coordinator)))
 	default:
-		v.Derive(problem.Waits("the decision of " + v.Called(coordinator)))
+		shown.Derive(problem.Waits("the decision of " + shown.Called(coordinator)))
 	}
 }
 
 func (p *process) State(v *parley.Vars) {
-	if v.Showing() {
-		p.show(v)
+	if shown := v.Shown(); shown != nil {
+		p.show(shown)
 	}
 	v.Durable(func() {
 		parley.Num(v, "state", &p.state)

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scale"
 	"parley/internal/draw/scene"
 )
 
@@ -29,7 +30,7 @@ const (
 // dials is the picture of clocks under construction.
 type dials struct {
 	Clocks
-	axis  axis
+	axis  scale.Axis
 	top   int         // of the offsets
 	scale parley.Tick // the largest offset
 	used  map[string]bool
@@ -45,16 +46,16 @@ func (d Clocks) picture(scene.Palette, int) picture {
 	for _, t := range []parley.Tick{c.Apart, c.highest(), c.scale * 10} {
 		figures = max(figures, wide("words", "+"+clockTime(t)))
 	}
-	c.axis = axis{from: d.Spread[0].When, to: max(d.Spread[len(d.Spread)-1].When, d.Spread[0].When+1),
-		left: figures + 12, width: figureWidth - figures - names - 30}
+	c.axis = scale.Axis{From: d.Spread[0].When, To: max(d.Spread[len(d.Spread)-1].When, d.Spread[0].When+1),
+		Left: figures + 12, Width: figureWidth - figures - names - 30}
 	c.top = 28 + skewHeight + 58
 	low := c.top + offsetHeight
 	var ground, lines sketch
-	ground.rect("band", c.axis.left, c.top, c.axis.width, offsetHeight)
+	ground.rect("band", c.axis.Left, c.top, c.axis.Width, offsetHeight)
 	c.resynchronizations(&ground)
 	c.skew(&lines)
 	c.offsets(&lines)
-	c.axis.draw(&ground, c.top, low, "ticks")
+	drawAxis(c.axis, &ground, c.top, low, "ticks")
 	return picture{width: figureWidth, height: low + 24, legend: c.legend(),
 		marks: slices.Concat(ground.marks, lines.marks)}
 }
@@ -89,10 +90,10 @@ func (c *dials) resynchronizations(s *sketch) {
 		}
 	}
 	for i, t := range first {
-		if t > c.axis.to {
+		if t > c.axis.To {
 			continue
 		}
-		x := c.axis.at(t)
+		x := c.axis.At(t)
 		for _, span := range [][2]int{{28, 28 + skewHeight}, {c.top, c.top + offsetHeight}} {
 			m := s.line("resync", x, span[0], x, span[1])
 			m.Tip = fmt.Sprintf("resynchronization %d begins at %s", i+1, clockTime(t))
@@ -119,20 +120,20 @@ func (c *dials) skew(s *sketch) {
 		if i > 0 {
 			line.WriteString(" L")
 		}
-		fmt.Fprintf(&line, "%d,%d", c.axis.at(p.When), y(p.Apart))
+		fmt.Fprintf(&line, "%d,%d", c.axis.At(p.When), y(p.Apart))
 	}
-	fmt.Fprintf(&area, "M%s L%d,%d L%d,%d Z", line.String(), c.axis.at(c.Spread[len(c.Spread)-1].When), low,
-		c.axis.at(c.Spread[0].When), low)
+	fmt.Fprintf(&area, "M%s L%d,%d L%d,%d Z", line.String(), c.axis.At(c.Spread[len(c.Spread)-1].When), low,
+		c.axis.At(c.Spread[0].When), low)
 	s.path("skew-area", "%s", area.String()).Ink = 1
 	m := s.path("skew", "M%s", line.String())
 	m.Ink, m.Tip = 1, fmt.Sprintf("correct clocks differ by up to %s ticks, at %s",
 		clockTime(most.Apart), clockTime(most.When))
-	s.line("axis", c.axis.left, low, c.axis.left+c.axis.width, low)
-	b := s.line("bound", c.axis.left, y(c.Apart), c.axis.left+c.axis.width, y(c.Apart))
+	s.line("axis", c.axis.Left, low, c.axis.Left+c.axis.Width, low)
+	b := s.line("bound", c.axis.Left, y(c.Apart), c.axis.Left+c.axis.Width, y(c.Apart))
 	b.Tip = fmt.Sprintf("promised: at most %s ticks", clockTime(c.Apart))
 	c.used["bound"] = true
-	s.parts("words", c.axis.left-8, y(c.Apart)+4, end, inked(clockTime(c.Apart), 0))
-	s.parts("words", c.axis.left-8, low+4, end, inked("0", 0))
+	s.parts("words", c.axis.Left-8, y(c.Apart)+4, end, inked(clockTime(c.Apart), 0))
+	s.parts("words", c.axis.Left-8, low+4, end, inked("0", 0))
 }
 
 // y returns the position of an offset, at most at the edge.
@@ -149,7 +150,7 @@ func (c *dials) y(offset parley.Tick) int {
 // offsets draws the clock of each process.
 func (c *dials) offsets(s *sketch) {
 	s.text("head", 0, c.top-14, start, "Each clock, ahead of (+) or behind (-) the middle of the correct clocks, in ticks")
-	by := step(2*c.scale, offsetHeight, 36)
+	by := scale.Step(2*c.scale, offsetHeight, 36)
 	for t := -c.scale / by * by; t <= c.scale; t += by {
 		text := clockTime(max(t, -t))
 		switch {
@@ -158,12 +159,12 @@ func (c *dials) offsets(s *sketch) {
 		case t > 0:
 			text = "+" + text
 		}
-		s.line("guide", c.axis.left, c.y(t), c.axis.left+c.axis.width, c.y(t))
-		s.parts("words", c.axis.left-8, c.y(t)+4, end, inked(text, 0))
+		s.line("guide", c.axis.Left, c.y(t), c.axis.Left+c.axis.Width, c.y(t))
+		s.parts("words", c.axis.Left-8, c.y(t)+4, end, inked(text, 0))
 	}
 	if c.Apart/2 <= c.scale {
 		for _, t := range []parley.Tick{c.Apart / 2, -c.Apart / 2} {
-			s.line("bound", c.axis.left, c.y(t), c.axis.left+c.axis.width, c.y(t)).Tip = "half of the promised difference"
+			s.line("bound", c.axis.Left, c.y(t), c.axis.Left+c.axis.Width, c.y(t)).Tip = "half of the promised difference"
 		}
 	}
 	type ending struct {
@@ -192,7 +193,7 @@ func (c *dials) offsets(s *sketch) {
 		if !faulty {
 			part = inked(part.Text, c.ink(e.line.At))
 		}
-		m := s.parts("name", c.axis.left+c.axis.width+8, y+4, start, part)
+		m := s.parts("name", c.axis.Left+c.axis.Width+8, y+4, start, part)
 		m.Ref = scene.Process(e.line.At)
 	}
 }
@@ -212,7 +213,7 @@ func (c *dials) line(s, signs *sketch, l *reading.ClockLine) (y int, drawn bool)
 		for _, p := range c.Spread {
 			if shows, ok := l.Shows(p.When); ok && p.When >= stretch[0].When && p.When <= stretch[last].When {
 				y = c.y(shows - p.Middle)
-				path = append(path, fmt.Sprintf("%d,%d", c.axis.at(p.When), y))
+				path = append(path, fmt.Sprintf("%d,%d", c.axis.At(p.When), y))
 			}
 		}
 		if len(path) == 0 {
@@ -234,7 +235,7 @@ func (c *dials) corner(s *sketch, at parley.ID, p reading.ClockPoint) {
 	if !known {
 		return
 	}
-	x, y, first := c.axis.at(p.When), c.y(p.Shows-middle), len(s.marks)
+	x, y, first := c.axis.At(p.When), c.y(p.Shows-middle), len(s.marks)
 	switch p.Kind {
 	case parley.CornerBegins:
 		s.circle("begins", x, y)
@@ -280,7 +281,7 @@ func (c *dials) legend() (out legend) {
 	if c.used["beyond"] {
 		out.remark("A clock that is further away is drawn at the edge.")
 	}
-	if last := c.axis.to; c.Over > last {
+	if last := c.axis.To; c.Over > last {
 		out.remark(fmt.Sprintf("All correct clocks are known until %s; the run ends at %s.",
 			clockTime(last), clockTime(c.Over)))
 	}

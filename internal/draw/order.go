@@ -3,11 +3,11 @@ package draw
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scale"
 	"parley/internal/draw/scene"
 )
 
@@ -86,37 +86,7 @@ func (d Order) picture(inks scene.Palette, _ int) picture {
 
 // label chooses what stands in the cells: texts, or numbers if texts are long.
 func (r *rank) label() {
-	for _, delivered := range []bool{true, false} {
-		long := slices.ContainsFunc(r.Items, func(i reading.Item) bool {
-			return i.Delivered == delivered && prose.Width(i.Text) > cellText
-		})
-		number := 0
-		if r.labels == nil {
-			r.labels = make([]string, len(r.Items))
-		}
-		for i, item := range r.Items {
-			if item.Delivered != delivered {
-				continue
-			}
-			r.labels[i] = item.Text
-			if number++; !long {
-				continue
-			}
-			r.labels[i] = strconv.Itoa(number)
-			if !delivered {
-				r.labels[i] = "(" + r.labels[i] + ")"
-			}
-			if len(r.keys) == mostKeys {
-				r.unlisted++
-				continue
-			}
-			key := r.labels[i] + ": " + item.Text
-			if delivered {
-				key += " of " + r.Called(item.From)
-			}
-			r.keys = append(r.keys, key)
-		}
-	}
+	r.labels, r.keys, r.unlisted = r.Labels(cellText, mostKeys, r.Style)
 	r.cell = 30
 	for _, text := range r.labels {
 		r.cell = max(r.cell, wide("words", text)+14)
@@ -170,7 +140,7 @@ func (r *rank) row(ground, s *sketch, id parley.ID) {
 		}
 		m.Value = item.Text
 		if r.Tainted[c.Event] {
-			s.path("taint", "%s", hatching("/", r.x(place), y, r.cell, cellHeight))
+			s.path("taint", "%s", scale.Hatching("/", r.x(place), y, r.cell, cellHeight))
 			r.used["taint"] = true
 		}
 		s.parts("words", r.x(place)+r.cell/2, y+cellHeight/2+4, middle, part)
@@ -224,36 +194,29 @@ const mostInversions = 24
 // inversions marks where the lines of two messages cross: the two processes deliver them in different orders.
 func (r *rank) inversions(s *sketch) {
 	for id := range parley.ID(max(len(r.Rows)-1, 0)) {
-		type joined struct{ top, low, item, since int }
-		var all []joined
-		for nth, c := range r.Rows[id] {
-			below := slices.IndexFunc(r.Rows[id+1], func(d reading.Passed) bool { return d.Item == c.Item })
-			from, drawn := r.place(id, nth)
-			if below < 0 || !drawn || !r.Items[c.Item].Delivered {
+		marked := 0
+		for _, v := range r.Inversions(id, id+1) {
+			var x [2][2]int // by message, then above and below
+			all := true
+			for k := range x {
+				above, drawn := r.place(id, v.First[k])
+				below, both := r.place(id+1, v.Second[k])
+				x[k], all = [2]int{r.x(above), r.x(below)}, all && drawn && both
+			}
+			if !all || marked == mostInversions {
 				continue
 			}
-			if to, drawn := r.place(id+1, below); drawn {
-				all = append(all, joined{r.x(from), r.x(to), c.Item, int(max(c.Event, r.Rows[id+1][below].Event))})
-			}
-		}
-		marked := 0
-		for k, b := range all {
-			for _, a := range all[:k] {
-				if a.low <= b.low || marked == mostInversions {
-					continue
-				}
-				marked++
-				part := float64(b.top-a.top) / float64(b.top-a.top+a.low-b.low) // of the way down
-				x := a.top + int(part*float64(a.low-a.top)) + r.cell/2
-				y := r.y(id) + cellHeight + int(part*float64(orderPitch-cellHeight))
-				first := len(s.marks)
-				s.circle("inversion", x, y)
-				s.tip(first, fmt.Sprintf("%s delivers %s before %s, and %s delivers %s first", r.Called(id),
-					r.Items[a.item].Text, r.Items[b.item].Text, r.Called(id+1), r.Items[b.item].Text))
-				since := uint64(max(a.since, b.since))
-				s.about(first, scene.Event(since), since, 0)
-				r.used["inversion"] = true
-			}
+			marked++
+			a, b := x[0], x[1]
+			part := float64(b[0]-a[0]) / float64(b[0]-a[0]+a[1]-b[1]) // of the way down
+			first := len(s.marks)
+			s.circle("inversion", a[0]+int(part*float64(a[1]-a[0]))+r.cell/2,
+				r.y(id)+cellHeight+int(part*float64(orderPitch-cellHeight)))
+			early, late := r.Items[r.Rows[id][v.First[0]].Item].Text, r.Items[r.Rows[id][v.First[1]].Item].Text
+			s.tip(first, fmt.Sprintf("%s delivers %s before %s, and %s delivers %s first", r.Called(id), early, late,
+				r.Called(id+1), late))
+			s.about(first, scene.Event(v.Since), v.Since, 0)
+			r.used["inversion"] = true
 		}
 	}
 }
@@ -266,7 +229,7 @@ func (r *rank) legend(longest int) (out legend) {
 	})
 	out.add(r.used["taint"], "contaminated: it depends on a missed delivery", func(s *sketch, x, y int) {
 		s.rect("cell", x, y-7, 26, 14)
-		s.path("taint", "%s", hatching("/", x, y-7, 26, 14))
+		s.path("taint", "%s", scale.Hatching("/", x, y-7, 26, 14))
 	})
 	out.add(r.used["other"], "indication or restart", box("cell-other"))
 	out.add(r.used["faulty"], "faulty process", faultyName)

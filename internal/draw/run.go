@@ -1,8 +1,6 @@
 package draw
 
 import (
-	"slices"
-
 	"parley"
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
@@ -20,8 +18,6 @@ type Run struct {
 	Rounds   []reading.Round
 	// Trees are the information trees to draw.
 	Trees []Tree
-	// Waits are what processes held and waited for, if that is known.
-	Waits []reading.WaitSpan
 	// Cuts are the times in which links between processes lose everything.
 	Cuts []Cut
 	// Tainted are events that depend on what broke a property.
@@ -41,7 +37,6 @@ const (
 	ClocksPicture    = "clocks"
 	StagesPicture    = "stages"
 	OrderPicture     = "order"
-	WaitingPicture   = "waiting"
 	RoundsPicture    = "rounds"
 	SpaceTimePicture = "spacetime"
 	TreePicture      = "tree"
@@ -85,9 +80,6 @@ func (r *Run) parts() (parts []Part, names []string) {
 	order, ok := reading.Sequence(r.Protocol, r.Events, r.Style)
 	if ok && (order.Delivered || !events) { // otherwise the picture of the events shows all of it
 		add(OrderPicture, Order{r.Style, order, r.Tainted})
-	}
-	if slices.ContainsFunc(r.Waits, waits) {
-		add(WaitingPicture, Waiting{r.Style, r.Waits, order, unit})
 	}
 	switch {
 	case rounds:

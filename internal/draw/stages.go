@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/internal/draw/prose"
 	"parley/internal/draw/reading"
+	"parley/internal/draw/scale"
 	"parley/internal/draw/scene"
 	"parley/trace"
 )
@@ -53,7 +54,7 @@ func (Stages) values() []string { return nil }
 // lanes is the picture of stages under construction.
 type lanes struct {
 	Stages
-	axis   axis
+	axis   scale.Axis
 	rows   []int // the middle of each lane
 	bottom int
 	used   map[string]bool
@@ -70,7 +71,7 @@ func (d Stages) picture(scene.Palette, int) picture {
 	for _, lane := range d.Lanes {
 		names = max(names, wide("name", d.Called(lane.At))+14)
 	}
-	l.axis = axis{to: l.end(), left: names + 12, width: figureWidth - names - 24}
+	l.axis = scale.Axis{To: l.end(), Left: names + 12, Width: figureWidth - names - 24}
 	var ground, arrows, bars sketch
 	ground.text("head", 0, 16, start, "What each process knows of the outcome")
 	l.place(&ground)
@@ -78,7 +79,7 @@ func (d Stages) picture(scene.Palette, int) picture {
 	for i := range d.Lanes {
 		l.lane(&bars, i)
 	}
-	l.axis.draw(&ground, 28, l.bottom, d.Unit)
+	drawAxis(l.axis, &ground, 28, l.bottom, d.Unit)
 	l.cuts(&ground)
 	l.parting(&bars)
 	return picture{
@@ -91,45 +92,30 @@ func (d Stages) picture(scene.Palette, int) picture {
 func (l *lanes) cuts(s *sketch) {
 	known := make(map[Cut]bool)
 	for _, c := range l.Cuts {
-		if known[c] || c.Since > l.axis.to {
+		if known[c] || c.Since > l.axis.To {
 			continue
 		}
 		known[c], l.used["cut"] = true, true
-		until := l.axis.to
+		until := l.axis.To
 		if c.Until > 0 {
 			until = min(until, c.Until)
 		}
-		x := l.axis.at(c.Since)
-		s.rect("cutoff", x, 24, max(l.axis.at(until)-x, 3), 5).Tip = "the network is cut from " + clockTime(c.Since)
+		x := l.axis.At(c.Since)
+		s.rect("cutoff", x, 24, max(l.axis.At(until)-x, 3), 5).Tip = "the network is cut from " + clockTime(c.Since)
 		s.line("cut", x, 24, x, l.bottom)
-		if c.Until > 0 && c.Until <= l.axis.to {
-			s.line("cut", l.axis.at(until), 24, l.axis.at(until), l.bottom)
+		if c.Until > 0 && c.Until <= l.axis.To {
+			s.line("cut", l.axis.At(until), 24, l.axis.At(until), l.bottom)
 		}
 	}
 }
 
 // parting marks the first time at which one process has committed and another one has aborted.
 func (l *lanes) parting(s *sketch) {
-	if l.Named {
+	b, parted := l.Parting(l.Faulty)
+	if !parted {
 		return
 	}
-	first := make(map[parley.Stage]reading.StageSpan)
-	for _, lane := range l.Lanes {
-		for _, span := range lane.Spans {
-			if known, has := first[span.Stage]; !l.Faulty.Has(lane.At) && (!has || span.Event < known.Event) {
-				first[span.Stage] = span
-			}
-		}
-	}
-	a, committed := first[parley.StageCommitted]
-	b, aborted := first[parley.StageAborted]
-	if !committed || !aborted {
-		return
-	}
-	if a.Event > b.Event {
-		b = a
-	}
-	x, from := l.axis.at(b.Since), len(s.marks)
+	x, from := l.axis.At(b.Since), len(s.marks)
 	s.line("parting", x, 30, x, l.bottom)
 	s.tip(from, "the outcomes differ from "+clockTime(b.Since))
 	s.about(from, scene.Event(b.Event), b.Event, 0)
@@ -172,7 +158,7 @@ func (l *lanes) place(s *sketch) {
 func (l *lanes) arrows() bool {
 	n := 0
 	for _, m := range l.Messages {
-		if m.Time <= l.axis.to {
+		if m.Time <= l.axis.To {
 			n++
 		}
 	}
@@ -185,7 +171,7 @@ func (l *lanes) messages(s *sketch) {
 	}
 	for i := range l.Messages {
 		m := &l.Messages[i]
-		if m.Time > l.axis.to {
+		if m.Time > l.axis.To {
 			continue
 		}
 		l.drawn++
@@ -195,11 +181,11 @@ func (l *lanes) messages(s *sketch) {
 			down = -1
 		}
 		y1, y2 = y1+down*(barHeight/2+1), y2-down*(barHeight/2+2)
-		x1, x2 := l.axis.at(m.Sent.Time), l.axis.at(m.Time)
+		x1, x2 := l.axis.At(m.Sent.Time), l.axis.At(m.Time)
 		until := m.ID
 		switch {
 		case m.Down:
-			s.stopped("missing", "missed", x1, y1, max(l.axis.at(m.Fell), x1+8), y2)
+			s.stopped("missing", "missed", x1, y1, max(l.axis.At(m.Fell), x1+8), y2)
 			l.used["missed"], until = true, 0
 		case m.Omitted:
 			s.omitted("light", x1, y1, x2, y2)
@@ -223,12 +209,12 @@ func (l *lanes) lane(s *sketch, at int) {
 		l.used["faulty"] = true
 	}
 	for i, span := range lane.Spans {
-		until, to := l.axis.to, uint64(0)
+		until, to := l.axis.To, uint64(0)
 		if i+1 < len(lane.Spans) {
 			until, to = lane.Spans[i+1].Since, lane.Spans[i+1].Event
 		}
-		x, first := l.axis.at(span.Since), len(s.marks)
-		w := max(l.axis.at(until)-x, 2)
+		x, first := l.axis.At(span.Since), len(s.marks)
+		w := max(l.axis.At(until)-x, 2)
 		what := "is down"
 		if span.Stage == parley.NoStage {
 			s.line("down", x, y, x+w, y)
@@ -268,7 +254,7 @@ func (look stageLook) bar(s *sketch, x, y, w, h int) {
 	}
 	m := s.rect(role, x, y, w, h)
 	m.Ink, m.Faulty = look.ink, look.fault
-	if path := hatching(look.hatch, x, y, w, h); path != "" {
+	if path := scale.Hatching(look.hatch, x, y, w, h); path != "" {
 		role = "stage-hatch"
 		if look.solid {
 			role = "stage-stripe"
@@ -291,35 +277,6 @@ func (look stageLook) label(s *sketch, x, y, w int) {
 	s.parts("state", x+7, y+4, start, tone)
 }
 
-// hatching returns lines within a rectangle, in the given directions.
-func hatching(directions string, x, y, w, h int) string {
-	const apart = 7
-	var b strings.Builder
-	line := func(x1, y1, x2, y2 int) { fmt.Fprintf(&b, "M%d,%d L%d,%d ", x1, y1, x2, y2) }
-	for _, d := range directions {
-		switch d {
-		case '|':
-			for c := apart / 2; c < w; c += apart {
-				line(x+c, y, x+c, y+h)
-			}
-		case '-':
-			for c := 4; c < h; c += apart {
-				line(x, y+c, x+w, y+c)
-			}
-		default:
-			for c := -h + apart; c < w; c += apart { // from the bottom at c to the top at c+h
-				a, b := max(c, 0), min(c+h, w)
-				y1, y2 := y+h-(a-c), y+h-(b-c)
-				if d == '\\' {
-					y1, y2 = 2*y+h-y1, 2*y+h-y2
-				}
-				line(x+a, y1, x+b, y2)
-			}
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
 func (l *lanes) legend() (out legend) {
 	for stage := parley.StageWaiting; stage <= parley.StageAborted; stage++ {
 		look := stageLooks[stage]
@@ -338,7 +295,7 @@ func (l *lanes) legend() (out legend) {
 	out.add(l.used["parting"], "one has committed, and another one has aborted", func(s *sketch, x, y int) {
 		s.line("parting", x+13, y-9, x+13, y+9)
 	})
-	if l.Over > l.axis.to {
+	if l.Over > l.axis.To {
 		out.remark(fmt.Sprintf("The run ends at %s; no process changes its state after %s.",
 			clockTime(l.Over), clockTime(l.Changed)))
 	}

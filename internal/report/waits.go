@@ -12,9 +12,9 @@ import (
 const mostWatched = 20_000
 
 // Waits replays a run and returns what each process held and waited for, step by step. It returns nothing for a run
-// that is too long, or that the log does not determine because its machines draw random values.
+// that is too long, that has rounds, or that the log does not determine because its machines draw random values.
 func Waits(s form.Run, log *trace.Log, facts trace.Facts, faulty parley.Set) []reading.WaitSpan {
-	if log.Len() > mostWatched {
+	if log.Len() > mostWatched || s.Protocol.Timing == parley.Synchronous { // in rounds nothing is held back
 		return nil
 	}
 	again := sim.Replay{
@@ -22,7 +22,7 @@ func Waits(s form.Run, log *trace.Log, facts trace.Facts, faulty parley.Set) []r
 		Naming: s.Names.Full,
 	}
 	var all reading.Waits
-	if err := again.Watch(log.Events, all.Step); err != nil {
+	if err := again.WatchDerived(log.Events, all.Step); err != nil {
 		return nil
 	}
 	return all.End(faulty)

@@ -101,12 +101,14 @@ internal/viewtest      free    : core sim parleytest problems membership/group
 catalog                pure    : core adapters protocols
 internal/draw/prose    seeded  : core
 internal/draw/reading  seeded  : core adapters trace broadcast/problem internal/draw/prose
+internal/draw/scale    seeded  : core
 internal/draw/term     seeded  : core trace internal/draw/prose internal/draw/reading
 internal/draw/scene    seeded  : core internal/draw/prose
+internal/draw/queues   seeded  : core internal/draw/prose internal/draw/reading internal/draw/scale internal/draw/scene
 internal/draw/chart    seeded  : internal/draw/prose internal/draw/scene
 internal/draw/live     seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
 internal/draw/svg      seeded  : internal/draw/scene
-internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scene
+internal/draw          seeded  : core trace internal/draw/prose internal/draw/reading internal/draw/scale internal/draw/scene
 internal/scenario      free    : core adapters faulty trace hosts problems membership/group replica/rsm internal/nearest
 internal/conform/form  free    :
 internal/conform       free    : core adapters faulty trace hosts protocols agreement/eig/sliced internal/conform/form

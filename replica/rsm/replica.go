@@ -105,10 +105,12 @@ func (x *state) State(v *parley.Vars) {
 	parley.Num(v, "position", &r.position)
 	r.setup.state(v)
 	r.sessions.visit(v, r.position)
-	if text, is := r.app.(fmt.Stringer); is && v.Showing() {
-		v.Derive(parley.Variable{
-			Name: "holds", Kind: parley.ReplicaState, Value: text.String(), Place: strconv.FormatUint(r.position, 10),
-		})
+	if shown := v.Shown(); shown != nil {
+		if text, is := r.app.(fmt.Stringer); is {
+			shown.Derive(parley.Variable{
+				Name: "holds", Kind: parley.ReplicaState, Value: text.String(), Place: strconv.FormatUint(r.position, 10),
+			})
+		}
 	}
 	var b []byte
 	h, keeps := r.app.(Hasher)

@@ -3,8 +3,10 @@ package reading
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"parley"
+	"parley/internal/draw/prose"
 	"parley/trace"
 )
 
@@ -134,4 +136,69 @@ func common(of, other []int) (out []int) {
 		}
 	}
 	return out
+}
+
+// Inversion is two messages that two processes deliver in different orders. First and Second are their places in the
+// rows of the two processes: of the message that the first process delivers first, and of the other one.
+type Inversion struct {
+	First, Second [2]int
+	Since         uint64 // the last of the four deliveries
+}
+
+// Inversions returns the inversions between two processes.
+func (s *Sequences) Inversions(first, second parley.ID) (out []Inversion) {
+	type both struct {
+		first, second int
+		last          uint64
+	}
+	var all []both
+	for i, c := range s.Rows[first] {
+		k := slices.IndexFunc(s.Rows[second], func(d Passed) bool { return d.Item == c.Item })
+		if k >= 0 && s.Items[c.Item].Delivered {
+			all = append(all, both{i, k, max(c.Event, s.Rows[second][k].Event)})
+		}
+	}
+	for k, b := range all {
+		for _, a := range all[:k] {
+			if a.second > b.second {
+				out = append(out, Inversion{[2]int{a.first, b.first}, [2]int{a.second, b.second}, max(a.last, b.last)})
+			}
+		}
+	}
+	return out
+}
+
+// Labels returns a label for each item, and the keys that explain labels: texts of at most longest characters are
+// labels, and otherwise numbers are. There are at most most keys, and unlisted is the number of the others.
+func (s *Sequences) Labels(longest, most int, style Style) (labels, keys []string, unlisted int) {
+	labels = make([]string, len(s.Items))
+	for _, delivered := range []bool{true, false} {
+		long := slices.ContainsFunc(s.Items, func(i Item) bool {
+			return i.Delivered == delivered && prose.Width(i.Text) > longest
+		})
+		number := 0
+		for i, item := range s.Items {
+			if item.Delivered != delivered {
+				continue
+			}
+			labels[i] = item.Text
+			if number++; !long {
+				continue
+			}
+			labels[i] = strconv.Itoa(number)
+			if !delivered {
+				labels[i] = "(" + labels[i] + ")"
+			}
+			if len(keys) == most {
+				unlisted++
+				continue
+			}
+			key := labels[i] + ": " + item.Text
+			if delivered {
+				key += " of " + style.Called(item.From)
+			}
+			keys = append(keys, key)
+		}
+	}
+	return labels, keys, unlisted
 }

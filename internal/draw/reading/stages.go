@@ -177,3 +177,25 @@ func (r *stageReader) restart(e trace.Event) {
 		lane.Spans = append(lane.Spans, StageSpan{stage, e.Time, e.ID})
 	}
 }
+
+// Parting returns the beginning of the first outcome that differs from another process's, among processes that are not
+// faulty, and whether there is one.
+func (s *Stages) Parting(faulty parley.Set) (second StageSpan, parted bool) {
+	if s.Named {
+		return StageSpan{}, false
+	}
+	first := make(map[parley.Stage]StageSpan)
+	for _, lane := range s.Lanes {
+		for _, span := range lane.Spans {
+			if known, has := first[span.Stage]; !faulty.Has(lane.At) && (!has || span.Event < known.Event) {
+				first[span.Stage] = span
+			}
+		}
+	}
+	a, committed := first[parley.StageCommitted]
+	b, aborted := first[parley.StageAborted]
+	if a.Event > b.Event {
+		b = a
+	}
+	return b, committed && aborted
+}

@@ -23,15 +23,12 @@ type Waits struct {
 	open  map[parley.ID][]int // the spans of each process that have not ended
 }
 
-// drawn reports whether a variable is of a kind that is drawn.
-func drawn(v parley.Variable) bool { return v.Kind > parley.ProcessSet }
-
-// Step takes the variables of a process after a step.
-func (w *Waits) Step(e trace.Event, shown []parley.Variable) {
+// Step takes the derived variables of a process after a step.
+func (w *Waits) Step(e trace.Event, _ bool, shown []parley.Variable) {
 	if w.open == nil {
 		w.open = make(map[parley.ID][]int)
 	}
-	shown = slices.DeleteFunc(slices.Clone(shown), func(v parley.Variable) bool { return !drawn(v) })
+	shown = slices.Clone(shown)
 	var still []int
 	for _, i := range w.open[e.At] {
 		if k := slices.Index(shown, w.Spans[i].Variable); k >= 0 {

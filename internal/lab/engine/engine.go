@@ -78,7 +78,7 @@ var answerers = map[string]answerer{
 	"history": ofRun((*made).history),
 	"cone":    ofRun((*made).cone),
 	"vote":    ofRun((*made).vote),
-	"waiting": ofRun((*made).waiting),
+	"waiting": ofRun(func(m *made, _ aboutRun) (any, error) { return waitingOf(m.processes(), m.waits()), nil }),
 	"export":  ofRun((*made).export),
 	"seat":    ofRun(seat),
 	"search":  search,

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/draw/reading"
 )
 
 // WaitingAnswer is the answer to "waiting": what each process held and waited for during the run, by process.
@@ -32,24 +33,25 @@ type WaitSpan struct {
 	Cells []string `json:"cells,omitempty"` // of a vector
 }
 
-func (m *made) waiting(_ aboutRun) (any, error) {
+// waitingOf puts the spans of a run in order by process.
+func waitingOf(all []Process, spans []reading.WaitSpan) WaitingAnswer {
 	a := WaitingAnswer{Processes: []Waiter{}}
-	for _, p := range m.processes() {
+	for _, p := range all {
 		a.Processes = append(a.Processes, Waiter{Name: p.Name, Ref: p.Ref, Spans: []WaitSpan{}})
 	}
-	for _, s := range m.waits() {
+	for _, s := range spans {
 		one := WaitSpan{
 			Kind: kinds[s.Kind], Name: s.Name, Value: s.Value, Place: s.Place, Waits: s.Waits, Since: s.Since, Until: s.Until,
 			Parts: s.Parts,
 		}
 		switch s.Kind {
 		case parley.HeldMessage:
-			one.From = m.Names.Full(s.From)
+			one.From = all[s.From].Name
 		case parley.CountVector:
 			one.Cells = strings.Fields(s.Value)
 		}
 		p := &a.Processes[s.At]
 		p.Spans = append(p.Spans, one)
 	}
-	return a, nil
+	return a
 }

@@ -19,7 +19,7 @@ type Level struct {
 	Proof    Proof             `json:"proof"`    // how that is known
 	Wins     map[string]string `json:"wins"`     // flags that break it, if it can be broken
 	Theorem  string            `json:"theorem"`
-	// Split means that the search tries the lies of the last round separately for each receiver.
+	// Split means that the search is split, see [Question].
 	Split bool `json:"split,omitempty"`
 	// Seeds is the number of runs, each with another seed, that do not break the property of a level that is Sampled.
 	Seeds uint64 `json:"seeds,omitempty"`
@@ -100,8 +100,9 @@ var Levels = []Level{
 		ID: "10", Title: "Two traitors among seven", Protocol: "om", Property: "validity", Proof: Searched, Split: true,
 		Task:  "You are the lieutenants P2 and P3 again, and now there are seven. Make a loyal lieutenant disobey.",
 		Flags: map[string]string{"n": "7", "m": "2"}, Seats: []string{"P2", "P3"},
-		Theorem: "n > 3m: 7 > 6. In each vote of OM(2) the loyal lieutenants outnumber you, whatever you send. The engine " +
-			"tries the lies of the last round separately for each receiver, because nobody acts on them afterward.",
+		Theorem: "n > 3m: 7 > 6. In each vote of OM(2) the loyal lieutenants outnumber you, whatever you send. To try " +
+			"everything, the engine tries the lies of the last round separately for each receiver, because nobody acts " +
+			"on them afterward. It leaves out silence, because a missing value counts as 0.",
 		Pairs: map[string]string{"n": "4", "m": "1"},
 	},
 	{

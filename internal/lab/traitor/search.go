@@ -39,7 +39,9 @@ type Question struct {
 	From     int      `json:"from"`     // the first round in which they do: before it they send what the run says
 	Property string   `json:"property"` // empty: all properties
 	Seconds  int      `json:"seconds"`
-	Split    bool     `json:"split,omitempty"` // try the lies of the last round separately for each receiver
+	// Split means to try the lies of the last round separately for each receiver, and no silence. In a protocol in
+	// which silence counts as one of the values, this tries everything.
+	Split bool `json:"split,omitempty"`
 }
 
 // Search tries everything that the free processes of a run can send, round by round. progress gets JSON objects.
@@ -65,13 +67,16 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 				m.Names.Full(id), how.Name)
 		}
 	}
-	root := explore.Root{Faulty: maps.Clone(m.Faulty)}
+	root, free := explore.Root{Faulty: maps.Clone(m.Faulty)}, faulty.Any
+	if q.Split {
+		free = explore.NeverSilent
+	}
 	for _, name := range q.Free {
 		id, err := m.Names.Parse(name, m.Protocol.N)
 		if err != nil {
 			return Verdict{}, err
 		}
-		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], faulty.Any.Choose)
+		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], free.Choose)
 	}
 	if len(root.Faulty) == m.Protocol.N {
 		return Verdict{}, errors.New("all processes are faulty, and nothing is promised of any: leave at least one correct")
@@ -140,6 +145,11 @@ func searchSplit(ctx context.Context, m form.Run, o explore.Options) (Verdict, e
 	return a, nil
 }
 
+// chooses reports whether a search chooses what a behavior does.
+func chooses(how faulty.Behavior) bool {
+	return how.Name == faulty.Any.Name || how.Name == explore.NeverSilent.Name
+}
+
 // draws reports whether a behavior draws what it does at random.
 func draws(how faulty.Behavior) bool {
 	return slices.Contains([]string{faulty.Random.Name, faulty.SendOmission.Name, faulty.ReceiveOmission.Name}, how.Name)
@@ -159,7 +169,7 @@ func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string
 	opt := m.Options()
 	opt.Faulty = maps.Clone(root.Faulty)
 	for id, how := range root.Faulty { // order: the iterations are independent
-		if how.Name != faulty.Any.Name {
+		if !chooses(how) {
 			continue
 		}
 		given := how.Choose
@@ -186,7 +196,7 @@ func movesOf(m form.Run, root explore.Root, from int, found *explore.Run) string
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(root.Faulty)) {
 		name := root.Faulty[id].Name
-		if name == faulty.Any.Name {
+		if chooses(root.Faulty[id]) {
 			name = faulty.Moves(made[id]...).Name
 		}
 		out = append(out, m.Names.Bare(id)+"="+name)

@@ -60,7 +60,7 @@ function line(svg, ground, axis, {run, moveTo}) {
   const veil = svgElement("rect"); // over what is still to come, so that bars grow with the cursor
   if (axis === "x") {
     set(veil, {class: "veil", y: from, height: to - from});
-    ground.append(veil);
+    ground.append(veil, ...svg.querySelectorAll("text.head")); // headings stay over it
   }
   ground.append(mark, knob);
   svg.addEventListener("click", event => {
