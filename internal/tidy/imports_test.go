@@ -37,7 +37,7 @@ services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/
 drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
-labs      = internal/lab/traitor internal/lab/link
+labs      = internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -132,6 +132,7 @@ cli/local              free    : core faulty cluster/cert cluster/nodefile clust
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
 internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
+internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/link      free    :
 internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms

@@ -13,9 +13,9 @@ import (
 	"parley/internal/lab/link"
 )
 
-// shows starts a command with --open, and returns the address that it prints, and a function that ends it with Ctrl-C
+// openedBy starts a command with --open, and returns the address that it prints, and a function that ends it with Ctrl-C
 // and returns its report and its exit status. No browser opens by itself, because there is no display.
-func shows(t *testing.T, line string) (address string, end func() (report string, status int)) {
+func openedBy(t *testing.T, line string) (address string, end func() (report string, status int)) {
 	t.Helper()
 	cmd := exec.Command(built.parley, strings.Fields(line)...)
 	cmd.Dir = "../.."
@@ -66,7 +66,7 @@ func TestOpen(t *testing.T) {
 		{"explore om -n 3 -m 1 --step round --beyond-bound --property validity --open", "from a trace file", 1},
 	} {
 		t.Run(c.line, func(t *testing.T) {
-			address, end := shows(t, c.line)
+			address, end := openedBy(t, c.line)
 			b := open(t, address)
 			b.says(c.says)
 			b.until(`document.querySelector(".picture svg")`)
@@ -90,7 +90,7 @@ func TestOpen(t *testing.T) {
 
 // A search that has found nothing opens the form of the search, as it was.
 func TestOpenSearch(t *testing.T) {
-	address, _ := shows(t, "explore om -n 4 -m 1 --step round --property agreement,validity --open")
+	address, _ := openedBy(t, "explore om -n 4 -m 1 --step round --property agreement,validity --open")
 	b := open(t, address)
 	b.until(`document.querySelector(".model-words")`)
 	if line := evaluate[string](b, `document.querySelector(".again code").textContent`); line !=

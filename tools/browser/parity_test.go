@@ -216,7 +216,7 @@ func TestParity(t *testing.T) {
 		e.compareSearches(t, literal(map[string]any{"ask": "explore", "model": model}))
 		for moves := []string{}; len(moves) < 6; {
 			step := literal(map[string]any{"ask": "walk", "model": model, "moves": moves})
-			e.compare(t, step, literal(map[string]any{"ask": "sample", "model": model, "moves": moves, "count": 2, "seed": 1}))
+			e.compare(t, step, literal(map[string]any{"ask": "samples", "model": model, "moves": moves, "count": 2, "seed": 1}))
 			next := ask[engine.WalkAnswer](t, e, step).Next
 			if len(next) == 0 {
 				break

@@ -88,7 +88,7 @@ var answerers = map[string]answerer{
 	"explore": exploring,
 	"pairs":   pairing,
 	"walk":    walking,
-	"sample":  sampling,
+	"samples": sampling,
 
 	// About several runs.
 	"compare":   comparing,

@@ -9,8 +9,8 @@ import (
 	"parley/internal/lab/engine"
 )
 
-// runOf is the setting of a run.
-func runOf(protocol string, flags ...string) map[string]any {
+// runBy is the setting of a run.
+func runBy(protocol string, flags ...string) map[string]any {
 	m := make(map[string]string)
 	for pair := range slices.Chunk(flags, 2) {
 		m[pair[0]] = pair[1]
@@ -32,7 +32,7 @@ func ends(t *testing.T, e *engine.Engine, run map[string]any) uint64 {
 func TestKnowledgeOfGenerals(t *testing.T) {
 	e := newEngine()
 	for faulty, other := range map[string]string{"1=twofaced": "3=flip", "3=flip": "1=twofaced"} {
-		of := runOf("om", "n", "3", "m", "1", "beyond-bound", "true", "faulty", faulty)
+		of := runBy("om", "n", "3", "m", "1", "beyond-bound", "true", "faulty", faulty)
 		a := knows(t, e, of, "P2", ends(t, e, of))
 		if !slices.Contains(a.Open, "which of P1 and P3 are faulty") {
 			t.Errorf("%s: open are %q", faulty, a.Open)
@@ -43,7 +43,7 @@ func TestKnowledgeOfGenerals(t *testing.T) {
 			continue
 		}
 		// The other run is what it says, and compare agrees that P2 sees the same.
-		flags := runOf("om", "n", "3", "m", "1", "beyond-bound", "true", "faulty", other)
+		flags := runBy("om", "n", "3", "m", "1", "beyond-bound", "true", "faulty", other)
 		c := answers[engine.CompareAnswer](t, e, map[string]any{"ask": "compare", "a": of, "b": flags})
 		if !c.Processes[1].Same || c.Processes[1].Sees != [2]*engine.Line{} || c.Processes[0].Same || c.Processes[2].Same {
 			t.Errorf("%s against %s: %+v", faulty, other, c.Processes)
@@ -54,7 +54,7 @@ func TestKnowledgeOfGenerals(t *testing.T) {
 	}
 	// With n = 4 it decides right in all runs that look the same to it, although it cannot tell who lies.
 	for _, faulty := range []string{"1=moves:0-3-0-1", "3=flip"} {
-		of := runOf("om", "n", "4", "m", "1", "faulty", faulty)
+		of := runBy("om", "n", "4", "m", "1", "faulty", faulty)
 		a := knows(t, e, of, "P2", ends(t, e, of))
 		if !slices.Contains(a.Open, "which of P1 and P3 are faulty") {
 			t.Errorf("n = 4, %s: open are %q", faulty, a.Open)
@@ -71,9 +71,9 @@ func TestKnowledgeOfGenerals(t *testing.T) {
 func TestKnowledgeGrows(t *testing.T) {
 	e := newEngine()
 	for _, of := range []map[string]any{
-		runOf("eig", "n", "4", "m", "1", "faulty", "2=twofaced"),
-		runOf("twophase", "n", "3", "values", "yes,yes,no"),
-		runOf("causal", "n", "3"),
+		runBy("eig", "n", "4", "m", "1", "faulty", "2=twofaced"),
+		runBy("twophase", "n", "3", "values", "yes,yes,no"),
+		runBy("causal", "n", "3"),
 	} {
 		events := ends(t, e, of)
 		last, seen := -1, -1
@@ -99,7 +99,7 @@ func TestKnowledgeGrows(t *testing.T) {
 // In two-phase commit a participant does not know how another one voted before it hears of the decision.
 func TestKnowledgeOfVotes(t *testing.T) {
 	e := newEngine()
-	of := runOf("twophase", "n", "3", "values", "yes")
+	of := runBy("twophase", "n", "3", "values", "yes")
 	const open = "what P3 proposes: yes or no"
 	if a := knows(t, e, of, "P2", 4); !slices.Contains(a.Open, open) {
 		t.Errorf("at first: %q", a.Open)
@@ -112,7 +112,7 @@ func TestKnowledgeOfVotes(t *testing.T) {
 // A recorded run has no neighbors, and a faulty process is not asked.
 func TestKnowledgeRefused(t *testing.T) {
 	e := newEngine()
-	of := runOf("om", "n", "4", "m", "1", "faulty", "3=flip")
+	of := runBy("om", "n", "4", "m", "1", "faulty", "3=flip")
 	text := answers[engine.ExportAnswer](t, e, map[string]any{"ask": "export", "form": "trace", "run": of}).Text
 	a := knows(t, e, map[string]any{"trace": text}, "P2", 99)
 	if !strings.Contains(a.Why, "recorded") || a.Tried != 0 || a.Seen == 0 || len(a.Marks) == 0 {
@@ -134,13 +134,13 @@ func TestCompare(t *testing.T) {
 	compare := func(a, b map[string]any) engine.CompareAnswer {
 		return answers[engine.CompareAnswer](t, e, map[string]any{"ask": "compare", "a": a, "b": b})
 	}
-	om := runOf("om", "n", "4", "m", "1", "faulty", "3=flip")
+	om := runBy("om", "n", "4", "m", "1", "faulty", "3=flip")
 	same := compare(om, om)
 	if !same.Same || same.Equal != ends(t, e, om) || len(same.Settings)+len(same.Fields) > 0 || !same.Processes[2].Same {
 		t.Errorf("%+v", same)
 	}
 	// Another seed means other delays, which no process of a protocol in rounds notices.
-	seed := compare(om, runOf("om", "n", "4", "m", "1", "faulty", "3=flip", "seed", "2"))
+	seed := compare(om, runBy("om", "n", "4", "m", "1", "faulty", "3=flip", "seed", "2"))
 	if seed.Same || !slices.ContainsFunc(seed.Settings, func(d engine.Differing) bool { return d.Name == "seed" }) {
 		t.Errorf("%+v", seed)
 	}
@@ -149,12 +149,12 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s sees other delays: %+v", p.Name, p)
 		}
 	}
-	other := compare(om, runOf("eig", "n", "4", "m", "1"))
+	other := compare(om, runBy("eig", "n", "4", "m", "1"))
 	if other.Comparable || len(other.Processes) != 4 || other.Settings[len(other.Settings)-1].Name != "protocol" || len(other.Verdicts) < 4 {
 		t.Errorf("%+v", other)
 	}
 	// A crash is noticed by those who miss messages.
-	blocked := compare(runOf("twophase", "n", "3"), runOf("twophase", "n", "3", "crashes", "[{process: 1, when: 500}]"))
+	blocked := compare(runBy("twophase", "n", "3"), runBy("twophase", "n", "3", "crashes", "[{process: 1, when: 500}]"))
 	if blocked.Equal == 0 || slices.ContainsFunc(blocked.Processes, func(c engine.Compared) bool { return c.Same }) {
 		t.Errorf("%+v", blocked)
 	}

@@ -16,7 +16,6 @@ import (
 	"parley/internal/draw/reading"
 	"parley/internal/draw/scene"
 	"parley/internal/draw/svg"
-	"parley/internal/exploration"
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
@@ -39,19 +38,22 @@ type made struct {
 	style    reading.Style
 	events   []trace.Event
 	waits    func() []reading.WaitSpan
-	drawn    []trace.Event // the events, with the times that pictures show
-	stepped  bool          // these times are the numbers of steps
-	others   others        // other runs, which look the same to a process
+	drawn    drawing
+	others   others // other runs, which look the same to a process
 }
 
 func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
-	m.drawn = m.events
-	if facts.Explored && r.Protocol.Timing != parley.Synchronous {
-		m.drawn, m.stepped = exploration.OneByOne(m.events), true
-	}
+	m.drawn = drawingOf(r.Protocol, m.events, facts)
 	m.report = report.New(r, log, facts)
-	m.waits = sync.OnceValue(func() []reading.WaitSpan { return report.Waits(r, log, facts, m.view.Style().Faulty) })
+	m.waits = sync.OnceValue(func() []reading.WaitSpan {
+		spans := report.Waits(r, log, facts, m.view.Style().Faulty)
+		for i := range spans {
+			s := &spans[i]
+			s.Begins, s.Ends = m.drawn.timeOf(s.Since), m.drawn.timeOf(s.Until)
+		}
+		return spans
+	})
 	m.view, err = m.viewOf("")
 	return m, err
 }
@@ -108,7 +110,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
-		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.stepped,
+		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.drawn.stepped,
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
@@ -181,7 +183,7 @@ func (m *made) roundSpans() []RoundSpan {
 
 func (m *made) times() []TimeSpan {
 	spans := []TimeSpan{}
-	for _, e := range m.drawn {
+	for _, e := range m.drawn.events {
 		if len(spans) == 0 || spans[len(spans)-1].Time != e.Time {
 			spans = append(spans, TimeSpan{e.ID, e.Time})
 		}
@@ -191,7 +193,7 @@ func (m *made) times() []TimeSpan {
 
 // pictures returns the names of the pictures, each once.
 func (m *made) pictures() []string {
-	names := slices.Compact(m.drawing(m.view).Pictures())
+	names := slices.Compact(m.drawn.of(m.view).Pictures())
 	if m.queues().Empty() {
 		return names
 	}
@@ -210,18 +212,11 @@ const waitingPicture = "waiting"
 // queues returns what processes wait for.
 func (m *made) queues() queues.Queues {
 	q := queues.Queues{Style: m.view.Style(), N: m.Protocol.N, Spans: m.waits(), Unit: "ticks"}
-	if m.facts.Stepped {
+	if m.drawn.stepped {
 		q.Unit = "steps"
 	}
-	q.Order, _ = reading.Sequence(m.Protocol, m.events, q.Style)
+	q.Order, _ = reading.Sequence(m.Protocol, m.drawn.events, q.Style)
 	return q
-}
-
-// drawing returns what there is to draw of the run.
-func (m *made) drawing(v *report.View) *draw.Run {
-	d := v.Drawing(m.drawn)
-	d.Steps = m.stepped
-	return d
 }
 
 // PictureAnswer is the answer to "picture": an SVG element without style.
@@ -234,13 +229,13 @@ func (m *made) picture(q struct {
 	Name string `json:"name"`         // one of RunAnswer.Pictures
 	Of   string `json:"of,omitempty"` // the process whose tree is drawn
 }) (any, error) {
-	d := m.drawing(m.view)
+	d := m.drawn.of(m.view)
 	if q.Of != "" && q.Name == draw.TreePicture {
 		v, err := m.viewOf(q.Of)
 		if err != nil {
 			return nil, err
 		}
-		d = m.drawing(v)
+		d = m.drawn.of(v)
 	}
 	if q.Name == waitingPicture && !m.queues().Empty() {
 		return PictureAnswer{string(svg.Page(m.queues().Scene(), q.Name))}, nil

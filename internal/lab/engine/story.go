@@ -26,7 +26,7 @@ func (m *made) line(e trace.Event) Line {
 	text := strings.TrimSpace(m.words().Event(e))
 	_, says, _ := strings.Cut(text, m.Names.Full(e.At)+" ")
 	return Line{
-		Event: e.ID, Time: m.drawn[e.ID-1].Time, At: m.Names.Full(e.At), Says: says, Ref: m.refOf(e), Cause: e.Cause,
+		Event: e.ID, Time: m.drawn.timeOf(e.ID), At: m.Names.Full(e.At), Says: says, Ref: m.refOf(e), Cause: e.Cause,
 		Fault: m.view.Style().Faulty.Has(e.At),
 	}
 }

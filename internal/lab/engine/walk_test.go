@@ -189,7 +189,7 @@ func TestSample(t *testing.T) {
 				moves = append(moves, at.Next[len(at.Next)-1].Name)
 			}
 		}
-		q := map[string]any{"ask": "sample", "model": model, "moves": moves, "count": 3, "seed": 7}
+		q := map[string]any{"ask": "samples", "model": model, "moves": moves, "count": 3, "seed": 7}
 		a := answers[engine.SampleAnswer](t, e, q)
 		different := false
 		for _, r := range a.Runs {
@@ -231,8 +231,8 @@ func TestWalkRefused(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ question, says string }{
-		{`{"ask":"sample","model":{"protocol":"fifo","flags":{"n":"2"}},"moves":["e99-P1"],"count":1}`, "move 1 of 1"},
-		{`{"ask":"sample","model":{"protocol":"fifo","flags":{"n":"2"}},"count":1000}`, "1 to 20"},
+		{`{"ask":"samples","model":{"protocol":"fifo","flags":{"n":"2"}},"moves":["e99-P1"],"count":1}`, "move 1 of 1"},
+		{`{"ask":"samples","model":{"protocol":"fifo","flags":{"n":"2"}},"count":1000}`, "1 to 20"},
 	} {
 		var a struct{ Error engine.Failure }
 		b := e.Answer(t.Context(), []byte(c.question), nil)
@@ -265,7 +265,7 @@ func TestFoundRunHasSteps(t *testing.T) {
 	if last := run.Times[len(run.Times)-1]; !run.Stepped || last.Time != 2 {
 		t.Errorf("stepped: %t, times %+v", run.Stepped, run.Times)
 	}
-	if simulated := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": runOf("twophase")}); simulated.Stepped {
+	if simulated := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": runBy("twophase")}); simulated.Stepped {
 		t.Error("a simulated run has steps instead of times")
 	}
 }

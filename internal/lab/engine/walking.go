@@ -75,7 +75,7 @@ func traceText(w *exploration.Walked) (string, error) {
 	return text.String(), err
 }
 
-// SampleAnswer is the answer to "sample": runs that continue a walk at random.
+// SampleAnswer is the answer to "samples": runs that continue a walk at random.
 type SampleAnswer struct {
 	Runs []Sampled `json:"runs"`
 }

@@ -82,7 +82,7 @@ export async function sampleRuns(count) {
   const from = moves.peek().join();
   sample.value = {from, busy: true};
   try {
-    const answer = await ask({ask: "sample", model: model.peek(), moves: moves.peek(), count, seed: ++seed});
+    const answer = await ask({ask: "samples", model: model.peek(), moves: moves.peek(), count, seed: ++seed});
     if (sample.peek().from === from) sample.value = {from, answer};
   } catch (error) {
     if (sample.peek().from === from) sample.value = {from, error};

@@ -25,7 +25,8 @@ function grouped(variables) {
 }
 
 function Process({process, all, part, picked}) {
-  const {select} = useShown(), sees = useSight(), of = use(watched);
+  const {select} = useShown(), sees = useSight();
+  const of = use(watched);
   const shown = process.variables.filter(v => part ? v.name.toLowerCase().includes(part)
     : all || v.changed || !empty.includes(v.value));
   const folded = process.variables.length - shown.length;

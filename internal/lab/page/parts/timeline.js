@@ -13,7 +13,7 @@ const set = (element, attributes) => {
  * Adds the cursor to a picture, and returns the function that moves it.
  * @param {SVGSVGElement} svg
  * @param {string} name of the picture
- * @param {{run: {peek(): any}, moveTo(event: number): void}} shown
+ * @param {import("../shown.js").Shown} shown what the picture shows
  * @returns {(event: number) => void}
  */
 export function timeline(svg, name, shown) {
