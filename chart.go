@@ -26,7 +26,7 @@ type Progress struct {
 type ClockView struct {
 	// Apart is the promised bound, in ticks, on the difference between the clocks of two correct processes.
 	Apart Tick
-	// Formula says how Apart follows from the configuration.
+	// Formula is a sentence that says how Apart follows from the configuration.
 	Formula string
 	// Corner returns the corner that a delivered message describes. If m describes none, ok is false.
 	Corner func(m Msg) (c Corner, ok bool)

@@ -172,13 +172,13 @@ func (p *Plan) solve(delta parley.Tick) {
 
 // formula says how Ever follows from the configuration.
 func (p *Plan) formula() string {
-	text := fmt.Sprintf("%d = delta + delta * slew / 10^6, with delta = %d and slew = %d", p.Ever, p.Delta, p.Slew)
+	text := fmt.Sprintf("Bound: %d = delta + delta * slew / 10^6, with delta = %d and slew = %d", p.Ever, p.Delta, p.Slew)
 	period := p.Period + p.Window + 2*p.Delta + p.Late
 	if p.N > 3*p.M && p.Delta == theorem(p.N, p.N-3*p.M, p.Error, p.Rho, period) {
 		text += fmt.Sprintf("; delta = (2 * eps * (n-1)/n + 2 * rho * period) * n/(n-3m), with n = %d, m = %d, eps = %d, "+
 			"rho = %d / 10^6 and period = %d", p.N, p.M, p.Error, p.Rho, period)
 	}
-	return text
+	return text + "."
 }
 
 // mostPulls is the value of Pulls if no number suffices: if n <= 3m, or if delta is less than that of the

@@ -269,9 +269,7 @@ func (c *dials) legend() (out legend) {
 	out.add(c.used["faulty"], "clock of a faulty process", func(s *sketch, x, y int) {
 		s.path("clock", "M%d,%d h26", x, y).Faulty = true
 	})
-	if c.Formula != "" {
-		out.remark("Bound: " + c.Formula + ".")
-	}
+	out.remark(c.Formula)
 	if len(c.Silent) > 0 {
 		out.remark("The trace has no clock of " + c.List(c.Silent) + ": a faulty process may show any time.")
 	}
