@@ -48,10 +48,12 @@ export function answer(yes) {
 }
 
 let stop = new AbortController();
+let wanted = null; // what is watched; null for nothing
 
 /** Begins to receive states, with a picture of a width and of the events of a machine. */
 export async function watch(width, machine) {
   stop.abort();
+  wanted = [width, machine];
   const mine = stop = new AbortController();
   while (!mine.signal.aborted) {
     try {
@@ -73,4 +75,12 @@ export async function watch(width, machine) {
 }
 
 /** Ends that. */
-export const unwatch = () => stop.abort();
+export function unwatch() {
+  wanted = null;
+  stop.abort();
+}
+
+document.addEventListener("visibilitychange", () => { // nobody asks the nodes for a page that nobody sees
+  if (document.hidden) stop.abort();
+  else if (wanted) watch(...wanted);
+});
