@@ -37,6 +37,7 @@ services  = cluster/agree cluster/clocks cluster/commits cluster/groups cluster/
 drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
+exercising = exercises exercises/model
 labs      = internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 

@@ -194,7 +194,7 @@ func (m *made) times() []TimeSpan {
 // pictures returns the names of the pictures, each once.
 func (m *made) pictures() []string {
 	names := slices.Compact(m.drawn.of(m.view).Pictures())
-	if m.queues().Empty() {
+	if queuesOf(m).Empty() {
 		return names
 	}
 	at := slices.IndexFunc(names, func(name string) bool {
@@ -209,8 +209,8 @@ func (m *made) pictures() []string {
 // waitingPicture is the name of the picture of what processes wait for.
 const waitingPicture = "waiting"
 
-// queues returns what processes wait for.
-func (m *made) queues() queues.Queues {
+// queuesOf returns what processes wait for.
+func queuesOf(m *made) queues.Queues {
 	q := queues.Queues{Style: m.view.Style(), N: m.Protocol.N, Spans: m.waits(), Unit: "ticks"}
 	if m.drawn.stepped {
 		q.Unit = "steps"
@@ -237,8 +237,8 @@ func (m *made) picture(q struct {
 		}
 		d = m.drawn.of(v)
 	}
-	if q.Name == waitingPicture && !m.queues().Empty() {
-		return PictureAnswer{string(svg.Page(m.queues().Scene(), q.Name))}, nil
+	if q.Name == waitingPicture && !queuesOf(m).Empty() {
+		return PictureAnswer{string(svg.Page(queuesOf(m).Scene(), q.Name))}, nil
 	}
 	if !slices.Contains(d.Pictures(), q.Name) {
 		return PictureAnswer{}, nil
