@@ -37,3 +37,14 @@ func (d drawing) of(v *report.View) *draw.Run {
 	r.Steps = d.stepped
 	return r
 }
+
+// times returns when the events happened.
+func (d drawing) times() []TimeSpan {
+	spans := []TimeSpan{}
+	for _, e := range d.events {
+		if len(spans) == 0 || spans[len(spans)-1].Time != e.Time {
+			spans = append(spans, TimeSpan{e.ID, e.Time})
+		}
+	}
+	return spans
+}

@@ -110,7 +110,7 @@ func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
 		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
-		Rounds: m.roundSpans(), Times: m.times(), Stepped: m.drawn.stepped,
+		Rounds: m.roundSpans(), Times: m.drawn.times(), Stepped: m.drawn.stepped,
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
@@ -177,16 +177,6 @@ func (m *made) roundSpans() []RoundSpan {
 	}
 	if len(spans) > 0 {
 		spans[0].First, spans[len(spans)-1].Last = 1, m.log.Len()
-	}
-	return spans
-}
-
-func (m *made) times() []TimeSpan {
-	spans := []TimeSpan{}
-	for _, e := range m.drawn.events {
-		if len(spans) == 0 || spans[len(spans)-1].Time != e.Time {
-			spans = append(spans, TimeSpan{e.ID, e.Time})
-		}
 	}
 	return spans
 }
