@@ -105,6 +105,32 @@ func gzipped(h http.Handler) http.Handler {
 	})
 }
 
+// narrow sends the engine at a rate: a worker loads it, and the browser slows down only what the page itself loads.
+func narrow(h http.Handler, megabits float64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if megabits > 0 && strings.HasSuffix(r.URL.Path, ".gz") {
+			w = &slowWriter{w, megabits}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+type slowWriter struct {
+	http.ResponseWriter
+	megabits float64
+}
+
+func (w *slowWriter) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, 16<<10) {
+		time.Sleep(time.Duration(float64(len(part)*8) / w.megabits * 1000))
+		m, err := w.ResponseWriter.Write(part)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
 func compressed(b []byte) []byte {
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is right, and a buffer takes everything
@@ -192,7 +218,7 @@ func started(t *testing.T, processor, megabits float64) (paint, scene, again flo
 	t.Helper()
 	b := open(t, "about:blank")
 	b.slow(processor, megabits)
-	address := static(t, "/", gzipped) + "#/run?g=article"
+	address := static(t, "/", func(h http.Handler) http.Handler { return narrow(gzipped(h), megabits) }) + "#/run?g=article"
 	b.do(chromedp.Navigate(address))
 	scene = b.since(sceneIsThere)
 	paint = evaluate[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
@@ -265,8 +291,10 @@ func measure(t *testing.T) (all []figure) {
 	)
 	paint, scene, _ := started(t, 4, 10)
 	all = append(all,
-		figure{what: "first paint, static, processor 4 times slower, 10 Mbit/s, empty cache", unit: "ms", budget: 1000,
-			measured: paint, more: fmt.Sprintf("the scene is there after %.0f ms", scene)})
+		figure{what: "the page appears: static, processor 4 times slower, 10 Mbit/s, empty cache", unit: "ms", budget: 1000,
+			measured: paint},
+		figure{what: "the scene of a run appears, in the same way", unit: "ms", budget: 1000, measured: scene,
+			more: "the engine's worker has a processor that is not slower"})
 	_, cold, warm := started(t, 1, 0)
 	all = append(all,
 		figure{what: "ready: scene of a run, static, empty cache", unit: "ms", budget: 2500, measured: cold},
