@@ -103,7 +103,7 @@ func stopped(b *tab) {
 func paused(b *tab) {
 	b.t.Helper()
 	running(b)
-	if evaluate[bool](b, `!document.querySelector(".live-state.bad")`) {
+	if evaluate[bool](b, `!document.querySelector('button[aria-label="Resume node3"]')`) { // nor while the nodes start
 		b.until(states("ready", "ready", "ready"))
 		b.until(`(box => box.checked || (box.click(), true))(document.querySelector(".check input"))`)
 		b.until(`document.querySelectorAll(".live-picture svg .deliver").length > Math.min(10, innerWidth / 120)`)
