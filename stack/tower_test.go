@@ -132,7 +132,7 @@ func TestSuspicionPasses(t *testing.T) {
 	s, _ := run(stack.New(newWatch(4), newFlood(4), newOrder(4)), 3, false)
 	for id := range parley.ID(3) {
 		shown := parley.Show(s.Machine(id), s.Now())
-		if !slices.Contains(shown, parley.Variable{Name: "order.late", Value: "[3]"}) {
+		if !slices.ContainsFunc(shown, func(v parley.Variable) bool { return v.Name == "order.late" && v.Value == "[3]" }) {
 			t.Error(id, shown)
 		}
 	}

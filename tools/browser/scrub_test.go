@@ -102,8 +102,8 @@ func (b *tab) marked() marked {
 	return evaluate[marked](b, `(() => {
 		const refs = (selector, of = e => e.dataset.ref) => [...new Set([...document.querySelectorAll(selector)].map(of))];
 		return {
-			Arrows: refs(".picture:not([aria-labelledby=picture-tree]) svg:not(.lane-names) .selected[data-ref]"),
-			Nodes: refs("[aria-labelledby=picture-tree] svg .selected[data-ref]"),
+			Arrows: refs(".picture:not([aria-labelledby^=picture-tree]) svg:not(.lane-names) .selected[data-ref]"),
+			Nodes: refs("[aria-labelledby^=picture-tree] svg .selected[data-ref]"),
 			Cells: refs(".tables [role=gridcell].picked"),
 			Lines: refs(".story .line.picked", e => Number(e.dataset.event)),
 			Panel: document.querySelector(".selected-card")?.innerText ?? "",
@@ -127,8 +127,8 @@ func TestSelectionIsOne(t *testing.T) {
 			}
 			for _, from := range []struct{ name, selector string }{
 				{"cell", `.tables [data-ref="` + message + `"]`},
-				{"arrow", `.picture:not([aria-labelledby=picture-tree]) svg [data-ref="` + message + `"]`},
-				{"node", `[aria-labelledby=picture-tree] svg [data-ref="` + node + `"]`},
+				{"arrow", `.picture:not([aria-labelledby^=picture-tree]) svg [data-ref="` + message + `"]`},
+				{"node", `[aria-labelledby^=picture-tree] svg [data-ref="` + node + `"]`},
 			} {
 				b.follow("#/about")
 				b.until(`document.querySelector("h1")?.textContent.includes("About")`)

@@ -121,8 +121,8 @@ func compile(root, version string) []byte {
 	defer os.RemoveAll(dir)
 	dir = must.Get(filepath.Abs(dir))
 	file := filepath.Join(dir, "parley.wasm")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-overlay="+overlay(goroot(), dir),
-		"-ldflags=-s -w -X 'main.version="+version+"'", "-o", file, "./cmd/labwasm")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l",
+		"-overlay="+overlay(goroot(), dir), "-ldflags=-s -w -X 'main.version="+version+"'", "-o", file, "./cmd/labwasm")
 	build.Dir = root
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	build.Stderr = os.Stderr
