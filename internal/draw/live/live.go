@@ -41,15 +41,17 @@ type Cut struct {
 	From, Until parley.Tick
 }
 
+const second parley.Tick = 1e9
+
+// Sizes in pixels.
 const (
-	second parley.Tick = 1e9
-	pace               = 44 // pixels of a second without events
-	step               = 7  // minimum pixels between two times with events
-	head               = 92 // width of the names
-	pitch              = 60 // from one lane to the next
-	top                = 34 // of the first lane
-	apart              = 14 // minimum pixels between two messages that do not arrive, on the same link
-	edge               = 10 // margin
+	pace  = 44 // of a second without events
+	step  = 7  // minimum between two times with events
+	head  = 92 // width of the names
+	pitch = 60 // from one lane to the next
+	top   = 34 // of the first lane
+	apart = 14 // minimum between two messages that do not arrive, on the same link
+	edge  = 10 // margin
 )
 
 // layout is the picture under construction.
