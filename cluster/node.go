@@ -27,10 +27,10 @@
 // share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
 //
 // Tests run nodes in virtual time. A test can run real nodes, with their TLS, timers, and disks, in a bubble of
-// testing/synctest. It sets Config.Network to a network of cluster/link/memory. Then the nodes use the virtual time
-// of the bubble. The test can cut, delay, and stall any connection. Motive: a test that waits for real time fails on
-// a busy computer, or checks less than the promises. Cost: with such a network, a node does not use its precise
-// alarms, and not the clock that advances while the computer is suspended. Both have separate tests.
+// testing/synctest. It sets Config.Network to a network of cluster/link/memory. Then the nodes use the virtual time of
+// the bubble. The test can cut, delay, and stall any connection. Motive: a test that waits for real time fails on a
+// busy computer, or checks less than the promises. Cost: with such a network, a node uses neither its precise alarms
+// nor the clock that advances while the computer is suspended. Both have separate tests.
 package cluster
 
 import (

@@ -8,11 +8,11 @@
 // is missing. If it arrives later, it is refused. A process absorbs the frames when the round closes, in the order of
 // their senders. So the order of arrival is not part of a protocol's state.
 //
-// A process may act late, but by less than Schedule.Slack. A process that is later counts as one of the m faulty
-// processes. Suppose that a process is suspended at the end of a round. If it resumes more than the slack too late,
-// it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A process
-// that is suspended only within a round may not detect this. Then frames that it receives too late count as missing,
-// as if their senders had been silent.
+// A process may act late, but by less than Schedule.Slack. A process that exceeds this slack counts as one of the m
+// faulty processes. Suppose that a process is suspended at the end of a round. If it resumes more than the slack too
+// late, it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A
+// process that is suspended only within a round may not detect this. Then frames that it receives too late count as
+// missing, as if their senders had been silent.
 //
 // An instance may follow a common schedule, or begin on demand (Schedule.OnDemand). On demand, a process begins round
 // 0 at a request, or at the first frame of round 0 from any process. It at once sends a frame to all others. Its
@@ -38,8 +38,8 @@
 // of the state, and a round means the same as in the papers. Cost: messages are copied once, into their frame.
 //
 // Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning of an
-// instance takes no part in it. A process that wakes later than the slack abstains and reports that. Motive: a late
-// process that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
+// instance takes no part in it. A process that wakes later than the slack allows abstains, and reports that. Motive: a
+// late process that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
 //
 // Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that receives a request or
 // a frame of round 0 begins at once, and sends its own frame to all others. So all correct processes begin within one

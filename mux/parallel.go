@@ -6,8 +6,8 @@
 // when a process requests it.
 //
 // The path of a message says to which part the message belongs. When a part requests an effect, this package adds the
-// part's number to the path. When a message arrives, the package removes the number. It does not encode messages
-// again. So machines of this package can contain each other in any order.
+// part's number to the path. When a message arrives, the package removes the number. It does not encode messages again.
+// Because each level only adds and removes one number, machines of this package can be nested in any order.
 //
 // # Decisions
 //
@@ -16,14 +16,14 @@
 // takes part, but only in slots beyond its reserve. The reserve is a durable slot number. Before its restart the
 // process may have sent messages in slots up to the reserve, but not in later slots.
 //
-// If all processes rejoin at the same time, their reserves differ. In a slot between two reserves more than m
-// processes may be silent. So a process reports no decisions until it has received frames from n-1-m others in every
-// slot of three consecutive windows. A window is the maximum number of slots in flight. Motive: slots have no agreed
-// end at which a process could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes
-// join in another way.) Cost: a round must be longer than three message delays instead of two. When all processes
-// rejoin, they run thousands of empty slots. Twice per window a process writes a new reserve to its disk, which
-// delays the frames of the slots in flight. If a disk takes longer than a round, its node is late and does not detect
-// this.
+// Processes that rejoin at the same time have different reserves. If all processes do this, more than m of them may be
+// silent in a slot between two reserves. For this reason, a process reports no decisions until it has received frames
+// from n-1-m others in every slot of three consecutive windows. A window is the maximum number of slots in flight.
+// Motive: the processes never agree on a slot at which the stream stops, so there is no agreed point at which a process
+// could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes join in another way.)
+// Cost: a round must be longer than three message delays instead of two. When all processes rejoin, they run thousands
+// of empty slots. Twice per window a process writes a new reserve to its disk, which delays the frames of the slots in
+// flight. If a disk takes longer than a round, its node is late and does not detect this.
 //
 // Before the first slot of a stream a process asks the others whether they are prepared. They answer when their disks
 // hold the first reserve. Motive: a node begins a stream when the first message of the stream arrives. Before this

@@ -7,13 +7,13 @@
 // The model: rounds on demand, that is, rounds that begin when a process requests them
 // (lockstep.Schedule.OnDemand). Messages are oral (unsigned).
 //
-// The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send
-// one batch of requests. All processes agree on the digests of these batches: on a vector with one digest for each
-// process. To do this, a slot runs n agreements in parallel, one for each process. The algorithm is exponential
-// information gathering (package eig). A process with requests opens the next slot. Each other process then adds its
-// own requests to this slot. A window limits their number (see the second decision below). Many slots may be in
-// flight at the same time. Their batches are delivered in the order of the slots. Within a slot, batches are ordered
-// by process. Within a batch, requests are ordered by arrival.
+// The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send one
+// batch of requests. All processes agree on the digests of these batches: on a vector with one digest for each process.
+// To do this, a slot runs n agreements in parallel, one for each process. The algorithm is exponential information
+// gathering (package eig). A process with requests opens the next slot. Each other process then adds its own requests
+// to this slot. A window limits the total size of a process's batches in flight (see the second decision below). Many
+// slots may be in flight at the same time. Their batches are delivered in the order of the slots. Within a slot,
+// batches are ordered by process. Within a batch, requests are ordered by arrival.
 //
 // The requests of one sender are numbered, and all processes deliver them in the order of their numbers. If a request
 // in an agreed batch does not have the next number of its sender, no correct process delivers it. The sender then

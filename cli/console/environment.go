@@ -16,8 +16,8 @@ run", and PARLEY_CLUSTER_DIR sets --dir of all commands below "parley cluster".
 Flags that say how to call a cluster and how to print also have a second variable, which is the
 same for all commands: PARLEY_DIR, PARLEY_AT, PARLEY_AS, PARLEY_CERTIFICATES, PARLEY_TIMEOUT,
 PARLEY_COLOR and PARLEY_WIDTH. The second variable counts only if the first one is not set. No
-other flag has a variable for all commands. A variable that was set for another purpose, such as
-PARLEY_HOST, changes nothing.
+other flag has a variable for all commands. For example, PARLEY_HOST, perhaps set for another
+program, does not set --host of "parley run"; only PARLEY_RUN_HOST does.
 
 A flag on the command line takes precedence over a variable. A variable takes precedence over a
 scenario file. The flag --scenario itself has no variable. An empty variable counts as not set.

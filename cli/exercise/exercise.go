@@ -3,14 +3,15 @@
 //
 // # Decisions
 //
-// A machine is graded by the command that its own module builds, because Go cannot load it into a running program.
-// The properties, the promises and the lies are Parley's own. Motive: the run that fails is a run of the student's
-// command, with all its pictures. Cost: a student who wants to can write a machine that prints a false grade; teachers
-// grade in a folder of their own, into which they copy only the machine, and read it.
+// A machine is graded by the command that its own module builds, because Go cannot load it into a running program. The
+// properties, the promises and the lies are Parley's own. Motive: a student can repeat the failing run with the
+// student's own command, and see all its pictures. Cost: a student can write a machine that prints a false grade. So
+// teachers copy only the machine into a folder of their own, read it, and grade it there.
 //
-// A promise gives points only if it was put to the test: in some run it was promised, and demanded something. And all
-// promises also need those that say that the machine does its work. Motive: a machine that does nothing, or
-// always decides the default, keeps most promises. Cost: a machine with a single bug in its work has no points yet.
+// A promise gives points only if it was tested: in at least one run it was promised, and demanded something. Some
+// promises say that the machine does its work. If one of these breaks, or was not tested, no promise gives points.
+// Motive: a machine that does nothing, or always decides the default, keeps most promises. Cost: a machine with a
+// single bug in its work gets no points yet.
 package exercise
 
 import (
@@ -180,9 +181,9 @@ func newCommand(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME [DIR]",
 		Short: "Write a module with an exercise",
-		Long: "New writes a Go module into the new folder DIR, or NAME. The module compiles. It has a machine with holes, " +
-			"a README with the task, and a command. New changes no other file. The exit status is 0, or 2 if the folder " +
-			"exists or there is no such exercise.\n\n" +
+		Long: "New writes a Go module into the new folder DIR. Without DIR, the folder is called NAME. The module " +
+			"compiles. It has a machine with holes, a README with the task, and a command. New changes no other file. " +
+			"The exit status is 0, or 2 if the folder exists or there is no such exercise.\n\n" +
 			"There is no release of Parley yet, so the module uses a checkout of Parley: the folder of --source.",
 		Example:   "  parley exercise new om\n  parley exercise new twophase homework-3",
 		Args:      console.Args(1, 2, "NAME and perhaps DIR are needed"),

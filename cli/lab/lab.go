@@ -51,8 +51,9 @@ func Command(a *console.App, version string) *cobra.Command {
 			"runs until you press Ctrl-C.\n\n" +
 			"The address has a token, without which nothing is answered. If the usual port is\n" +
 			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
-			"--listen names another address. Such an address needs a certificate of a node,\n" +
-			"issued with --hosts, and a browser that trusts the authority's ca.pem.\n\n" +
+			"--listen names another address. To serve such an address, lab needs a node's\n" +
+			"certificate that was issued for this address (parley cert issue --hosts), and\n" +
+			"the browser must trust the authority's ca.pem.\n\n" +
 			"The view Live of the page starts a small cluster on this computer on request:\n" +
 			"each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
 			"cluster that runs already, and changes nothing.\n\n" +

@@ -34,7 +34,7 @@ func Command(a *console.App) *cobra.Command {
 			"with --host cluster did not finish within its time limit.\n\n" +
 			"By default the simulator makes the run: the same flags always make the same run. With --host " +
 			"cluster, real processes on this computer make the run, connected by mutual TLS. A crash then " +
-			"kills a process, and each faulty process lies on its links.\n\n" +
+			"kills a process, and a faulty process itself falsifies or omits messages.\n\n" +
 			"With --open, run also shows the run in the lab, and ends after Ctrl-C. The browser opens a link " +
 			"to exactly this run; \"Copy link\" of the page copies it. \"parley lab --help\" says who reaches " +
 			"the page. The exit status does not change.\n\n" +

@@ -36,9 +36,9 @@ func (t *Table) Open(ctx context.Context) (session uint64, err error) { return t
 
 // OpenFor does the same as Open, for a client of this application. If too many sessions are open, the table forgets a
 // session of the client with the most sessions. If the remembered answers take too much memory, the table forgets a
-// session of the client whose answers take the most bytes. In both cases, it forgets the session of this client whose
-// last command is the oldest. All sessions without a name count as the sessions of one client. A name of more than
-// [rsm.MaxOwner] bytes is replaced by its hash.
+// session of the client whose answers take the most bytes. In both cases, the table compares the sessions of this
+// client, and forgets the one that has been without a new command for longest. All sessions without a name count as the
+// sessions of one client. A name of more than [rsm.MaxOwner] bytes is replaced by its hash.
 func (t *Table) OpenFor(ctx context.Context, client string) (session uint64, err error) {
 	if err := t.writes(); err != nil {
 		return 0, err

@@ -6,8 +6,8 @@
 //
 // The bound: asynchronous messages, crash faults, n >= 2m+1. Messages may be lost, duplicated, late and out of order,
 // and suspicions may be wrong. Processes that restart find their log intact. Atomicity, commit validity and stability
-// hold in every run, and are uniform. All processes decide when a majority is up and connected, and only one ballot
-// is active for long enough to finish. A process that cannot reach a majority is blocked, and indicates this. If
+// hold in every run, and are uniform. All processes decide if a majority is up and connected, and if for long enough no
+// second ballot disturbs the active one. A process that cannot reach a majority is blocked, and indicates this. If
 // nothing fails, n processes send 5(n-1) messages, as many as in three-phase commit.
 //
 // The outcome is the decision of one instance of package ballot. The message PREPARE of a ballot asks for the votes.

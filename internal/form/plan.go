@@ -39,7 +39,8 @@ var planHelp = map[string]string{
 	"partitions": "`list` of partitions, as in '[{groups: [[1, 2], [3]], since: 100, until: 900}]'",
 	"crashes": "`list` of crashes, as in '[{process: 2, when: 500, effects: 1, back: 900, disk: lost}]': " +
 		"process 2 crashes in its first step from tick 500 on, after one effect of this step, and restarts 900 " +
-		"ticks later without its durable state; step: 3 in place of when: 500 means its third step",
+		"ticks later without its durable state; to name the third step instead of a tick, write step: 3 in place of " +
+		"when: 500",
 	"pauses":     "`list` of pauses of processes, as in '[{process: 2, since: 100, for: 900}]'",
 	"clocks":     "`list` of wrong clocks, as in '[{process: 2, offset: 5ms, drift: 100}]'; drift is in parts per million",
 	"suspicions": "`list` of false suspicions, as in '[{process: 1, suspects: 2, when: 500}]'",

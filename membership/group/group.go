@@ -30,7 +30,11 @@
 //	upon broken(q), mended(q):       notify the members, as in membership/detector
 //	upon mended(q) while a message
 //	  waits for its delivery:        start a ballot: the link may have lost a message
-//	upon suspecting q in M, ...:     start a ballot on the end of v, if v is installed
+//	upon suspecting q in M, or for
+//	  another reason to end v (an
+//	  own message is late, a learner
+//	  is ready, a member leaves or
+//	  is to be excluded):            start a ballot on the end of v, if v is installed
 //	upon PREPARE or ACCEPT of v:     a member of v: freeze, vote with the report
 //	                                 any other process: vote without a report, if the decision
 //	                                 that made v is on its disk, and if v counts this disk;
@@ -48,9 +52,9 @@
 //	upon INSTALL, as joiner j:       write the received state and the view to the disk together
 //	upon a restart without a disk:   take a number of a disk that was never used, and join
 //
-// Safety. A layer delivers a message only when all members hold the message. So if any process has delivered a
-// message, every member of the view has delivered it, or has it in its report. Only a member starts a ballot, so the
-// cut in every proposed value contains all delivered messages.
+// Safety. A layer delivers a message only when all members hold the message. So if any process has delivered a message,
+// every member of the view has delivered it, or has it in its report. Only a member starts a ballot, and its own report
+// is part of the cut. So the cut in every proposed value contains all delivered messages.
 //
 // There is only one next view, because any two majorities of all processes share a process, and each process votes
 // once in each ballot. A vote is valid only if it comes from the disk that the view counts. A process votes on the
@@ -58,9 +62,9 @@
 // made.
 //
 // The decision that admits a process also determines which of its disks counts from then on. So a process never votes
-// on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions.
-// The old disk cast no votes on later decisions: ballots on later decisions started only after this decision was
-// proposed, and the process had lost the old disk before that.
+// on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions. The
+// old disk cast no votes on later decisions: the process lost it before this decision was proposed, and ballots on
+// later decisions started only after that.
 //
 // Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages. So
 // any majority with intact disks contains a member of the last view. This member can report all deliveries, and help
@@ -106,12 +110,13 @@
 // to Machine.
 //
 // No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of three
-// cases: it has accepted the value itself; more than a third of the processes report the decision; or one process
-// reports the decision in three periods. A process accepts a proposal only after it has promised to take part in the
-// ballot. It also checks that the members, incarnations and disks follow from the previous view. Motive: before these
-// rules existed, one broken node made all others give up their state, and they never recovered. Cost: a process that
-// was away asks twice, and needs 300 ms more if only one other process is left. There is no cost in normal operation.
-// This does not protect against a deliberate attack.
+// cases: it has accepted the value itself; more than a third of the processes report the decision; or one process gives
+// the same answer in three periods, when it is asked again in each. A period is the time between two heartbeats
+// (Detector.Period). A process accepts a proposal only after it has promised to take part in the ballot. It also checks
+// that the members, incarnations and disks follow from the previous view. Motive: before these rules existed, one
+// broken node made all others give up their state, and they never recovered. Cost: a process that was away must ask
+// several processes for the decision instead of one. If only one other process is left, it needs 300 ms more. There is
+// no cost in normal operation. This does not protect against a deliberate attack.
 package group
 
 import (

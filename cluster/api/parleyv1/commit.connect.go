@@ -52,8 +52,8 @@ type CommitServiceClient interface {
 	// a member. It fails with `ALREADY_EXISTS` if another request has used the name of the
 	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
 	// transaction with other members or other bodies, and this request has no effect. If the outcome
-	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
-	// requested the same transaction at another node, and the transaction may still commit.
+	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. If it does, a client has
+	// requested this transaction at another node, and it may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if
@@ -127,8 +127,8 @@ type CommitServiceHandler interface {
 	// a member. It fails with `ALREADY_EXISTS` if another request has used the name of the
 	// transaction. If the error's outcome is `OUTCOME_NOTHING_DONE`, the name belongs to a
 	// transaction with other members or other bodies, and this request has no effect. If the outcome
-	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. In that case, a client has
-	// requested the same transaction at another node, and the transaction may still commit.
+	// is `OUTCOME_UNKNOWN`, the name may belong to the same transaction. If it does, a client has
+	// requested this transaction at another node, and it may still commit.
 	// Right: write.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Outcome returns what this node knows about a transaction. The call fails with `NOT_FOUND` if
