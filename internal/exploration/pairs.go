@@ -140,7 +140,7 @@ func (e *Pairing) must(i int) (out [2]string) {
 		return fmt.Sprintf("%s must decide %s, by %s: %s.", name, parley.Printable(f.Value), f.By, e.says(f.By))
 	}
 	same := func(in int) string {
-		return fmt.Sprintf("%s cannot tell this from %s. So it decides %s here too.", name, nth(in), value)
+		return fmt.Sprintf("%s cannot tell this from %s. So it must decide %s here too.", name, nth(in), value)
 	}
 	switch last := len(e.pairs) - 1; {
 	case last == 0: // it must decide two values at once
@@ -152,7 +152,7 @@ func (e *Pairing) must(i int) (out [2]string) {
 	}
 	before, binds := e.names.Full(e.pairs[i-1].Same), pair.One.Binds
 	return [2]string{
-		fmt.Sprintf("%s decides %s here, and so must %s, by %s: %s.", before, value, name, binds, e.says(binds)), same(i),
+		fmt.Sprintf("%s must decide %s here, and so must %s, by %s: %s.", before, value, name, binds, e.says(binds)), same(i),
 	}
 }
 
@@ -166,8 +166,8 @@ func (e *Pairing) conclusion() string {
 	}
 	one, other := e.names.Full(e.pairs[last-1].Same), e.names.Full(e.pairs[last].Same)
 	middle := e.cases[last]
-	text := fmt.Sprintf("So in %s, %s decides %s and %s decides %s, and %s breaks: %s. ",
-		nth(last), one, e.value(last-1), other, e.value(last), middle.Binds, e.says(middle.Binds))
+	text := fmt.Sprintf("So in %s, %s would have to decide %s, and %s would have to decide %s. That breaks %s, "+
+		"which demands: %s. ", nth(last), one, e.value(last-1), other, e.value(last), middle.Binds, e.says(middle.Binds))
 	number := func(i int) string { return strings.TrimPrefix(nth(i), "case ") }
 	between := nth(1)
 	switch {

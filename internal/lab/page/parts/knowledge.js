@@ -28,9 +28,10 @@ function Run({other, name}) {
 /** The other runs in numbers. */
 function Tried({answer}) {
   const {tried, left, other} = answer;
-  return html`<p class="why">${count(tried, "run")} with other lies, other faulty processes, other values and other seeds
-    ${tried === 1 ? " was" : " were"} tried${left > 0 && `, and ${number(left)} more were not`}. ${number(other)} of them
-    differ from this run to some process. ${answer.of} may be unable to tell this run from runs that were not tried.</p>`;
+  return html`<p class="why">The lab tried ${count(tried, "run")} with other lies, other faulty processes, other values, and
+    other seeds. Of these, ${number(other)} ${other === 1 ? "differs" : "differ"} from this run.
+    ${left > 0 && ` It did not try ${number(left)} more of that kind.`} ${answer.of} may be unable to tell this run from others,
+    which were not tried.</p>`;
 }
 
 function Known({answer}) {

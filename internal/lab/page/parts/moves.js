@@ -6,7 +6,7 @@ import {Pan} from "./pan.js";
 
 /** What the next move chooses. */
 const stages = {
-  root: ["Which run", "Choose the faulty processes and the values."],
+  root: ["Which run", "Choose a beginning of the run."],
   begin: ["How it begins", "Choose what happens as the processes start."],
   move: ["Possible now", "Press a move to take it."],
 };

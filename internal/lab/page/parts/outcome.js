@@ -43,8 +43,8 @@ export function Outcome({level, setting, answer, sent}) {
         <p><span class=${broken ? "sign" : "sign ok"} aria-hidden="true">${broken ? "✗" : "✓"}</span>
           <b>${capital(level.property)} ${broken ? "is broken" : "holds"}.</b> ${broken && capital(verdict.broken) + "."}</p>
         ${broken ? html`<p class="why">Not promised here: ${verdict.because}.</p>`
-          : html`<p class="why">${capital(verdict?.says ?? "")}.
-            ${faulty.length > 0 && `${level.seats?.length ? "What was sent" : "Your plan"} did not change that.`}</p>`}</div>
+          : html`<p class="why">${capital(level.property)} demands: ${verdict?.says}.
+            ${" "}${faulty.length > 0 && `${level.seats?.length ? "What was sent" : "Your plan"} did not change that.`}</p>`}</div>
       <div class="row-of-buttons"><${Open} setting=${setting}/></div>
       <p class="again"><span class="mute">The same again:</span> <code>${answer.command}</code>
         ${" "}<${Copy} text=${answer.command} label="Copy"/></p>

@@ -55,7 +55,9 @@ function Cost({cost}) {
         ${theorem.length > 0 && html`<th scope="col">${atMost ? "theorem, at most" : "theorem"}</th>`}
         <th scope="col">sent</th>${differs && html`<th scope="col">by correct</th>`}</tr></thead>
       <tbody>${Array.from({length: rows}, (_, i) => row(rows > 1 ? i : "all", list => cell(list, i)))}
-        ${rows > 1 && row("all", list => number(total(list)))}</tbody></table><//>`;
+        ${rows > 1 && row("all", list => number(total(list)))}</tbody></table>
+      ${theorem.length > 0 && total(correct) > total(theorem) && html`<p class="why">The theorem counts a run in which nothing
+        fails.</p>`}<//>`;
 }
 
 export function Verdict() {

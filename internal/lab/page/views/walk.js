@@ -1,6 +1,6 @@
 // A walk through a model: the reader takes one possible move after the other, and sees the run so far.
 
-import {capital, html, use, useEffect, useRef} from "../lib.js";
+import {capital, count, html, use, useEffect, useRef} from "../lib.js";
 import {whole} from "../address.js";
 import {linkTo as exploreLink} from "../searching.js";
 import {Showing} from "../shown.js";
@@ -82,5 +82,5 @@ export function Walk() {
 function said({taken, next, over, stage}) {
   const last = taken.at(-1);
   return (last ? last.says + ". " : "") +
-    (over ? "The run has ended." : stage === "move" ? `${next.length} moves are possible.` : `${next.length} choices.`);
+    (over ? "The run has ended." : stage === "move" ? `${count(next.length, "move")} ${next.length === 1 ? "is" : "are"} possible.` : `${next.length} choices.`);
 }
