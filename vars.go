@@ -19,10 +19,10 @@ type Vars struct {
 	durable bool // visit only variables inside Durable
 	inside  int  // depth of Durable calls
 	now     Tick
-	buf     []byte // saving: written so far; loading: not yet read
-	bad     bool   // loading: the bytes do not fit
-	names   []string
-	shown   *Shown // showing or deriving
+	buf     []byte  // saving: written so far; loading: not yet read
+	bad     bool    // loading: the bytes do not fit
+	names   []place // of the parts around the variable, showing or deriving
+	shown   *Shown  // showing or deriving
 	renamed *Renaming
 }
 
@@ -385,7 +385,7 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 	if v.skipped() {
 		return
 	}
-	if v.renamed == nil && v.mode != showing {
+	if v.renamed == nil && v.mode != showing && v.mode != deriving {
 		for i := range s {
 			each(ID(i), &s[i])
 		}
@@ -402,11 +402,11 @@ func PerProcess[T any](v *Vars, name string, s []T, each func(id ID, x *T)) {
 
 // Machine visits the state of an inner machine.
 func (v *Vars) Machine(name string, m interface{ State(*Vars) }) {
-	if v.mode != showing {
+	if v.mode != showing && v.mode != deriving {
 		m.State(v)
 		return
 	}
-	v.names = append(v.names, name)
+	v.names = append(v.names, place{name, -1})
 	m.State(v)
 	v.names = v.names[:len(v.names)-1]
 }
@@ -438,11 +438,11 @@ func (v *Vars) length(name string, n int) int {
 }
 
 func (v *Vars) within(name string, i int, visit func()) {
-	if v.mode != showing {
+	if v.mode != showing && v.mode != deriving {
 		visit()
 		return
 	}
-	v.names = append(v.names, fmt.Sprintf("%s[%d]", name, i))
+	v.names = append(v.names, place{name, i})
 	visit()
 	v.names = v.names[:len(v.names)-1]
 }

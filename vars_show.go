@@ -1,6 +1,9 @@
 package parley
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Variable is one variable of a machine in readable form.
 type Variable struct {
@@ -50,7 +53,7 @@ func ShowDerived(m Machine, now Tick, naming func(ID) string) []Variable {
 // Shown collects the variables that a visit shows.
 type Shown struct {
 	all    []Variable
-	names  *[]string // of the parts around the variable
+	names  *[]place // of the parts around the variable
 	naming func(ID) string
 }
 
@@ -60,7 +63,15 @@ func (v *Vars) Shown() *Shown { return v.shown }
 
 // Derive shows a variable that is derived from others.
 func (s *Shown) Derive(x Variable) {
-	x.Name = strings.Join(append(*s.names, x.Name), ".")
+	var name strings.Builder
+	for _, p := range *s.names {
+		name.WriteString(p.name)
+		if p.index >= 0 {
+			name.WriteString("[" + strconv.Itoa(p.index) + "]")
+		}
+		name.WriteByte('.')
+	}
+	x.Name = name.String() + x.Name
 	s.all = append(s.all, x)
 }
 
@@ -70,6 +81,13 @@ func (s *Shown) Called(id ID) string {
 		return s.naming(id)
 	}
 	return id.String()
+}
+
+// place names an inner machine, or an element of a slice. Names are joined only when something is shown, because a
+// visit passes many places and shows few.
+type place struct {
+	name  string
+	index int // negative: of no slice
 }
 
 // List returns the names of processes in what is shown, as in "P1, P3".

@@ -93,7 +93,7 @@ func TestWatchDerivedShowsEachStep(t *testing.T) {
 	names := func(list []parley.Variable) (out []string) {
 		for _, v := range list {
 			if v.Kind > parley.ProcessSet {
-				out = append(out, fmt.Sprint(v.Kind, v.Value, v.From, v.Place, v.Waits))
+				out = append(out, fmt.Sprint(v))
 			}
 		}
 		return out

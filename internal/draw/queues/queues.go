@@ -55,7 +55,7 @@ func drawn(s reading.WaitSpan) bool {
 
 // follows reports whether a span continues a bar: the process waits for something else, with the same message.
 func (b *bar) follows(s reading.WaitSpan) bool {
-	return b.Until == s.Since && b.Kind == s.Kind &&
+	return b.Until == s.Since && b.Kind == s.Kind && b.Name == s.Name &&
 		(s.Kind == parley.WaitingProcess || b.From == s.From && b.Value == s.Value)
 }
 
