@@ -2,6 +2,7 @@ package explore
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -81,11 +82,20 @@ type successor struct {
 // mostPossible is the largest number of successors that a reader is offered.
 const mostPossible = 500
 
+// mostCounted is the largest number of further successors that are counted.
+const mostCounted = 20_000
+
+// tooManyToWalk is the error of a state whose successors would take minutes and much memory.
+var tooManyToWalk = tooLarge(fmt.Sprintf("a step has more than %d outcomes, too many to follow one by one: "+
+	"choose fewer processes, or fewer that may lie", mostPossible+mostCounted))
+
 // possible returns the first successors of a state, the number of further ones, and whether anything is due in it.
 func (w *worker) possible(s *state) (all []successor, more int, due bool) {
 	due = w.moves(s, 0, func(from, reached *state, _ int) {
 		if len(all) == mostPossible {
-			more++
+			if more++; more > mostCounted {
+				panic(tooManyToWalk)
+			}
 			return
 		}
 		next := successor{taken: w.taken(from)}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -111,6 +112,19 @@ func TestLevelPairs(t *testing.T) {
 		if found.Outcome != want || (found.SVG != "") != (want == "found") {
 			t.Errorf("level %s: %s, want %s", l.ID, found.Outcome, want)
 		}
+	}
+}
+
+// A search from a round on cannot keep what a behavior without moves does.
+func TestSearchFromKeepsMovesOnly(t *testing.T) {
+	run := map[string]any{"protocol": "om", "flags": map[string]string{
+		"n": "3", "m": "1", "beyond-bound": "true", "faulty": "2=silent"}}
+	b, err := json.Marshal(map[string]any{"ask": "search", "run": run, "free": []string{"P2"}, "from": 1, "seconds": 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(newEngine().Answer(t.Context(), b, nil)); !strings.Contains(got, "makes no moves that could be kept") {
+		t.Error(got)
 	}
 }
 

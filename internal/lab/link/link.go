@@ -195,6 +195,12 @@ func Read(fragment string) (Run, error) {
 	if n, err := strconv.ParseFloat(keys["lab"], 64); err == nil && n > version {
 		return r, errors.New("a newer version of the lab wrote it")
 	}
+	for name, flag := range short { // order: the error is the same
+		_, long := keys[flag]
+		if _, brief := keys[name]; brief && long {
+			return r, errors.New("it gives a setting twice")
+		}
+	}
 	for key, value := range keys { // order: each key is another flag
 		if key == "f" {
 			value = eachPart(value, ":", "=")

@@ -63,6 +63,7 @@ func TestBadRunLinks(t *testing.T) {
 		"#/run?y=~!":                   "its scenario is damaged",
 		"#/run?y=~S0k":                 "its scenario is damaged",
 		"#/run?s=om&lab=2":             "a newer version of the lab wrote it",
+		"#/run?s=om&v=1&values=0":      "it gives a setting twice",
 		bomb:                           "its scenario is too long",
 		strings.Repeat("x", longest+1): "it is too long",
 	} {

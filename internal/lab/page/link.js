@@ -132,6 +132,9 @@ async function placeOf(keys) {
   }
   for (const [key, value] of keys) {
     if (own.includes(key)) continue;
+    if (Object.values(short).includes(key) && keys.has(Object.keys(short).find(k => short[k] === key))) {
+      throw new Error("it gives a setting twice");
+    }
     place.flags[short[key] ?? key] = key === "f" ? value.replace(/(^|,)([^,:]*):/g, "$1$2=") : value;
   }
   return place;

@@ -77,7 +77,7 @@ func Sample(ctx context.Context, l Level, seconds int, setup func(flags map[stri
 
 // choices returns the flags of the level with each combination of choices of its dials.
 func (l Level) choices() []map[string]string {
-	all := []map[string]string{l.Flags}
+	all := []map[string]string{maps.Clone(l.Flags)}
 	for _, d := range l.Dials {
 		var more []map[string]string
 		for _, c := range d.Choices {

@@ -76,6 +76,10 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 		if err != nil {
 			return Verdict{}, err
 		}
+		if kept := m.Faulty[id]; q.From > 0 && kept.Name != "" && kept.Choose == nil {
+			return Verdict{}, fmt.Errorf("%s has the behavior %s, which makes no moves that could be kept: search from the "+
+				"beginning", m.Names.Full(id), kept.Name)
+		}
 		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], free.Choose)
 	}
 	if len(root.Faulty) == m.Protocol.N {

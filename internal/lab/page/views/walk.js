@@ -82,5 +82,6 @@ export function Walk() {
 function said({taken, next, over, stage}) {
   const last = taken.at(-1);
   return (last ? last.says + ". " : "") +
-    (over ? "The run has ended." : stage === "move" ? `${count(next.length, "move")} ${next.length === 1 ? "is" : "are"} possible.` : `${next.length} choices.`);
+    (over ? "The run has ended." : stage !== "move" ? count(next.length, "choice") + "."
+      : `${count(next.length, "move")} ${next.length === 1 ? "is" : "are"} possible.`);
 }
