@@ -77,8 +77,7 @@ func Search(ctx context.Context, m form.Run, q Question, progress func([]byte)) 
 			return Verdict{}, err
 		}
 		if kept := m.Faulty[id]; q.From > 0 && kept.Name != "" && kept.Choose == nil {
-			return Verdict{}, fmt.Errorf("%s has the behavior %s, which makes no moves that could be kept: search from the "+
-				"beginning", m.Names.Full(id), kept.Name)
+			return Verdict{}, fmt.Errorf("%s makes no moves that could be kept, with the behavior %s", name, kept.Name)
 		}
 		root.Faulty[id] = freeFrom(q.From, m.Faulty[id], free.Choose)
 	}
