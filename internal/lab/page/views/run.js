@@ -30,8 +30,9 @@ function Heading() {
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
           ${where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
-      ${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>${open ? "Close" : "Change…"}</button>`}
-      <${AgainstMenu} place=${where} answer=${answer}/>
+      <div class="row-of-buttons">${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>
+          ${open ? "Close" : "Change…"}</button>`}
+        <${AgainstMenu} place=${where} answer=${answer}/></div>
       ${from?.words && !changed && html`<p class="words"><span>${from.words}</span></p>`}
     </div>`;
 }
