@@ -39,6 +39,9 @@ type found struct {
 	partly  error         // why there are no new events
 }
 
+// heard reports whether the node answered in the last round.
+func (f *found) heard() bool { return f.asked && f.err == nil }
+
 // Patience is the time limit for the answers of a node.
 const Patience = 900 * time.Millisecond
 

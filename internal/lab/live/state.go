@@ -273,16 +273,16 @@ func (f *facts) isCut(a, b int) bool {
 }
 
 // connected reports whether a node is connected to another one, as far as it answers. If it does not, the other one's
-// answer counts.
+// answer counts. A link is down if neither answers.
 func (f *facts) connected(a, b int) bool {
-	n, r := f.nodes[a], f.found[a]
-	if n.managed && !n.alive {
+	if n := f.nodes[a]; n.managed && !n.alive {
 		return false
 	}
-	if !r.asked || r.err != nil {
-		return f.found[b].asked
+	if !f.found[a].heard() {
+		a, b = b, a
 	}
-	return slices.ContainsFunc(r.status.GetMembers(), func(m *parleyv1.MemberStatus) bool {
+	r := f.found[a]
+	return r.heard() && slices.ContainsFunc(r.status.GetMembers(), func(m *parleyv1.MemberStatus) bool {
 		return m.GetName() == f.nodes[b].Name && m.GetConnected()
 	})
 }

@@ -92,6 +92,16 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: node1 is %s", c.name, first.State)
 		}
 	}
+	f := threeNodes() // two silent nodes, of which the third has lost one
+	f.found[0].status = connected("node1", "node2")
+	f.found[1].err, f.found[2].err = errors.New("refused"), errors.New("refused")
+	if links := fmt.Sprint(f.state(0).Links); links != "[{node1 node2 up} {node1 node3 down} {node2 node3 down}]" {
+		t.Errorf("two silent nodes: links %s", links)
+	}
+	f.found[1].err, f.found[1].asked, f.found[2].asked = nil, false, false // they are paused
+	if links := fmt.Sprint(f.state(0).Links); links != "[{node1 node2 up} {node1 node3 down} {node2 node3 down}]" {
+		t.Errorf("two paused nodes: links %s", links)
+	}
 }
 
 // A cut shows at once, before the nodes notice it. Node 3 of another cluster has no process that the view knows.
