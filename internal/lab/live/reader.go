@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type reader struct {
 	c    *system
 	stop context.CancelFunc // nil: it does not read now
+	turn chan struct{}      // holds an element during run
 	work sync.WaitGroup
 
 	mu      sync.Mutex
@@ -54,7 +56,7 @@ const (
 )
 
 func newReader(c *system) *reader {
-	r := &reader{c: c, found: make([]found, len(c.nodes))}
+	r := &reader{c: c, turn: make(chan struct{}, 1), found: make([]found, len(c.nodes))}
 	if c.level != "" {
 		r.machine = "group/" + c.level
 	}
@@ -77,6 +79,8 @@ func (r *reader) end() {
 }
 
 func (r *reader) run(ctx context.Context) {
+	r.turn <- struct{}{} // the last round of the run before may not have ended
+	defer func() { <-r.turn }()
 	tick := time.NewTicker(often)
 	defer tick.Stop()
 	for {
@@ -137,6 +141,9 @@ func (r *reader) ask(ctx context.Context, i int, n client.Node) {
 		calls.Go(func() { tail, got.partly = record(ctx, n, machine) })
 	}
 	calls.Wait()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // nobody watches any more: the node may well answer
+	}
 	if got.err != nil {
 		got.err = client.Said(n, got.err)
 	}
