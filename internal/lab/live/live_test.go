@@ -511,14 +511,15 @@ func TestWatchLimits(t *testing.T) {
 		synctest.Wait()
 		soon, over := context.WithTimeout(ctx, time.Second)
 		defer over()
-		if err := l.Watch(soon, []byte("{}"), none); err == nil || err.Error() != "8 pages are watching already: close one of them" {
+		err := l.Watch(soon, []byte("{}"), none)
+		if err == nil || err.Error() != "8 pages are watching already: close one of them" || errors.As(err, new(wrong)) {
 			t.Errorf("one more: %v", err)
 		}
 		end()
 		pages.Wait()
 		for _, request := range []string{``, `{"width":-1}`, `{"width":5000}`, `{"wide":1}`} {
-			if err := l.Watch(t.Context(), []byte(request), none); err == nil {
-				t.Errorf("%s is not refused", request)
+			if err := l.Watch(t.Context(), []byte(request), none); !errors.As(err, new(wrong)) {
+				t.Errorf("%s is not refused as wrong: %v", request, err)
 			}
 		}
 		gone := errors.New("gone")
