@@ -47,6 +47,7 @@ type fake struct {
 	mu        sync.Mutex
 	done      []string
 	processes []*fakeProcess
+	asked     func(ctx context.Context) error // before a status; nil: at once
 	broadcast func(ctx context.Context, node string, text string) error
 	status    func(node string) (*parleyv1.StatusResponse, error)
 }
@@ -74,7 +75,12 @@ type fakeNode struct {
 	name string
 }
 
-func (n fakeNode) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.StatusResponse, error) {
+func (n fakeNode) Status(ctx context.Context, _ *parleyv1.StatusRequest) (*parleyv1.StatusResponse, error) {
+	if n.f.asked != nil {
+		if err := n.f.asked(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return n.f.status(n.name)
 }
 
@@ -440,6 +446,54 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// If the last page goes in the middle of a round, what the nodes said before remains. The next page begins no round
+// before that one has ended.
+func TestWatchEndsInRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, f := newFake()
+		must(t, l, startThree)
+		watch := func(d time.Duration) {
+			ctx, end := context.WithTimeout(t.Context(), d)
+			defer end()
+			if err := l.Watch(ctx, []byte("{}"), func([]byte) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		states := func() (text string) {
+			for _, n := range l.facts().state(0).Nodes {
+				text += n.State + " "
+			}
+			return text
+		}
+		watch(often / 2)
+		var now, most atomic.Int64
+		f.asked = func(ctx context.Context) error {
+			f.mu.Lock()
+			most.Store(max(most.Load(), now.Add(1)))
+			f.mu.Unlock()
+			defer now.Add(-1)
+			<-ctx.Done()
+			time.Sleep(often / 4)
+			return ctx.Err()
+		}
+		for range 3 {
+			watch(often / 10)
+		}
+		time.Sleep(often)
+		if got := states(); got != "ready ready ready " || most.Load() != 3 {
+			t.Errorf("%s: at most %d calls at the same time", got, most.Load())
+		}
+		watch(2 * often) // now they do not answer within Patience
+		time.Sleep(often)
+		if got := states(); got != "no answer no answer no answer " {
+			t.Error(got)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Only some pages may watch, and only with a sensible request.
 func TestWatchLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -457,14 +511,15 @@ func TestWatchLimits(t *testing.T) {
 		synctest.Wait()
 		soon, over := context.WithTimeout(ctx, time.Second)
 		defer over()
-		if err := l.Watch(soon, []byte("{}"), none); err == nil || err.Error() != "8 pages are watching already: close one of them" {
+		err := l.Watch(soon, []byte("{}"), none)
+		if err == nil || err.Error() != "8 pages are watching already: close one of them" || errors.As(err, new(wrong)) {
 			t.Errorf("one more: %v", err)
 		}
 		end()
 		pages.Wait()
 		for _, request := range []string{``, `{"width":-1}`, `{"width":5000}`, `{"wide":1}`} {
-			if err := l.Watch(t.Context(), []byte(request), none); err == nil {
-				t.Errorf("%s is not refused", request)
+			if err := l.Watch(t.Context(), []byte(request), none); !errors.As(err, new(wrong)) {
+				t.Errorf("%s is not refused as wrong: %v", request, err)
 			}
 		}
 		gone := errors.New("gone")

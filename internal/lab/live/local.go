@@ -38,7 +38,7 @@ func Make(ctx context.Context, n int, level string) (made *Made, err error) {
 	if m.dir, err = os.MkdirTemp("", "parley-lab-"); err != nil {
 		return nil, err
 	}
-	if m.lock, err = (disk.System{}).Lock(filepath.Join(m.dir, lockName)); err != nil {
+	if m.lock, err = claim(m.dir); err != nil {
 		return nil, err
 	}
 	for a := range n { // the node with the lower number connects
@@ -143,21 +143,40 @@ func (m *maker) remove() error {
 	return errors.Join(errs...)
 }
 
-// lockName is the file in the folder of a cluster that its lab locks.
-const lockName = "lab.lock"
+// A lab locks one file in the folder of its cluster, and then makes the other one.
+const (
+	lockName = "lab.lock"
+	heldName = "lab.locked"
+)
+
+// claim locks the folder of a cluster. Only then can sweep find it.
+func claim(dir string) (io.Closer, error) {
+	lock, err := disk.System{}.Lock(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, heldName), nil, 0o600); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
 
 // sweep removes the folders of clusters whose labs were killed: nobody locks them.
 func sweep(temporary string) {
-	files, err := filepath.Glob(filepath.Join(temporary, "parley-lab-*", lockName))
+	files, err := filepath.Glob(filepath.Join(temporary, "parley-lab-*", heldName))
 	if err != nil {
 		return // the folder has a strange name
 	}
 	for _, file := range files {
-		lock, err := disk.System{}.Lock(file)
+		dir := filepath.Dir(file)
+		lock, err := disk.System{}.Lock(filepath.Join(dir, lockName))
 		if err != nil {
 			continue // its lab runs, or it belongs to another user
 		}
+		err = os.RemoveAll(dir)
 		_ = lock.Close()
-		_ = os.RemoveAll(filepath.Dir(file)) // what remains is removed the next time
+		if err != nil { // some systems remove no open file
+			_ = os.RemoveAll(dir) // what remains is removed the next time
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type reader struct {
 	c    *system
 	stop context.CancelFunc // nil: it does not read now
+	turn chan struct{}      // holds an element during run
 	work sync.WaitGroup
 
 	mu      sync.Mutex
@@ -39,6 +41,9 @@ type found struct {
 	partly  error         // why there are no new events
 }
 
+// heard reports whether the node answered in the last round.
+func (f *found) heard() bool { return f.asked && f.err == nil }
+
 // Patience is the time limit for the answers of a node.
 const Patience = 900 * time.Millisecond
 
@@ -51,7 +56,7 @@ const (
 )
 
 func newReader(c *system) *reader {
-	r := &reader{c: c, found: make([]found, len(c.nodes))}
+	r := &reader{c: c, turn: make(chan struct{}, 1), found: make([]found, len(c.nodes))}
 	if c.level != "" {
 		r.machine = "group/" + c.level
 	}
@@ -74,6 +79,8 @@ func (r *reader) end() {
 }
 
 func (r *reader) run(ctx context.Context) {
+	r.turn <- struct{}{} // the last round of the run before may not have ended
+	defer func() { <-r.turn }()
 	tick := time.NewTicker(often)
 	defer tick.Stop()
 	for {
@@ -134,6 +141,9 @@ func (r *reader) ask(ctx context.Context, i int, n client.Node) {
 		calls.Go(func() { tail, got.partly = record(ctx, n, machine) })
 	}
 	calls.Wait()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // nobody watches any more: the node may well answer
+	}
 	if got.err != nil {
 		got.err = client.Said(n, got.err)
 	}

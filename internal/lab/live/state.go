@@ -159,6 +159,8 @@ func (f *facts) node(i int, h *client.Health) Node {
 		out.Problems = append(out.Problems, n.ending)
 	case n.paused:
 		out.State, out.Bad = "paused", true
+	case !n.managed && !heard:
+		out.State = "not asked yet"
 	case n.managed && !n.joined, !heard:
 		out.State = "starting"
 	case h.Expelled:
@@ -230,10 +232,7 @@ func figures(name string, f *found) []Figure {
 			skew = brief(most)
 		}
 	}
-	late := "–"
-	if m.GetWake() != nil {
-		late = brief(m.GetWake().GetP999().AsDuration())
-	}
+	late, round := lateness(m)
 	figure := func(name, value, means string, about ...string) Figure {
 		return Figure{name, value, means, strings.Join(append([]string{means}, about...), ": ")}
 	}
@@ -243,12 +242,23 @@ func figures(name string, f *found) []Figure {
 		figure("position", prose.Number(position), "the position of the last delivery"),
 		figure("decided", prose.Number(decided), "agreements that are finished at the node"),
 		figure("abstained", prose.Number(abstained), "agreements from which the node abstained because it was late"),
-		figure("late", late, "how late the operating system woke the node (99.9th percentile)",
-			"a round takes "+brief(m.GetRound().AsDuration())),
+		figure("late", late, "how late the operating system woke the node (99.9th percentile)", round...),
 		figure("clock", clock, "the bound of the error of the node's synchronized clock"),
 		figure("skew", skew, "the largest difference between the clock of the node and that of another one"),
 		figure("refused", prose.Number(refused), "messages that the node refused, by reason", reasons...),
 	}
+}
+
+// lateness returns how late a node woke up, and with what that compares; empty if it is unknown.
+func lateness(m *parleyv1.MeasureResponse) (late string, round []string) {
+	late = "–"
+	if m.GetWake() != nil {
+		late = brief(m.GetWake().GetP999().AsDuration())
+	}
+	if d := m.GetRound().AsDuration(); d > 0 {
+		round = []string{"a round takes " + brief(d)}
+	}
+	return late, round
 }
 
 // links adds the links between all pairs of nodes.
@@ -273,16 +283,16 @@ func (f *facts) isCut(a, b int) bool {
 }
 
 // connected reports whether a node is connected to another one, as far as it answers. If it does not, the other one's
-// answer counts.
+// answer counts. A link is down if neither answers.
 func (f *facts) connected(a, b int) bool {
-	n, r := f.nodes[a], f.found[a]
-	if n.managed && !n.alive {
+	if n := f.nodes[a]; n.managed && !n.alive {
 		return false
 	}
-	if !r.asked || r.err != nil {
-		return f.found[b].asked
+	if !f.found[a].heard() {
+		a, b = b, a
 	}
-	return slices.ContainsFunc(r.status.GetMembers(), func(m *parleyv1.MemberStatus) bool {
+	r := f.found[a]
+	return r.heard() && slices.ContainsFunc(r.status.GetMembers(), func(m *parleyv1.MemberStatus) bool {
 		return m.GetName() == f.nodes[b].Name && m.GetConnected()
 	})
 }

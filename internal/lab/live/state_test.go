@@ -62,6 +62,8 @@ func TestStates(t *testing.T) {
 		{"well", func(*nodeFacts, *found) {}, "ready", false, "up up up", "", ""},
 		{"not a member yet", func(n *nodeFacts, f *found) { n.joined = false }, "starting", false, "up up up", "", ""},
 		{"not asked yet", func(n *nodeFacts, f *found) { f.asked = false }, "starting", false, "up up up", "", ""},
+		{"of another cluster", func(n *nodeFacts, f *found) { n.managed, n.alive, n.joined, f.asked = false, false, false, false },
+			"not asked yet", false, "up up up", "", ""},
 		{"paused", func(n *nodeFacts, f *found) { n.paused, f.asked = true, false }, "paused", true, "up up up", "", ""},
 		{"killed", func(n *nodeFacts, f *found) { n.alive, n.killed, f.asked = false, true, false }, "killed", true, "up down down", "", ""},
 		{"ended", func(n *nodeFacts, f *found) { n.alive, n.ending, f.asked = false, "exit status 1", false }, "ended", true,
@@ -91,6 +93,16 @@ func TestStates(t *testing.T) {
 		if first := s.Nodes[0]; first.State != "ready" || first.Bad {
 			t.Errorf("%s: node1 is %s", c.name, first.State)
 		}
+	}
+	f := threeNodes() // two silent nodes, of which the third has lost one
+	f.found[0].status = connected("node1", "node2")
+	f.found[1].err, f.found[2].err = errors.New("refused"), errors.New("refused")
+	if links := fmt.Sprint(f.state(0).Links); links != "[{node1 node2 up} {node1 node3 down} {node2 node3 down}]" {
+		t.Errorf("two silent nodes: links %s", links)
+	}
+	f.found[1].err, f.found[1].asked, f.found[2].asked = nil, false, false // they are paused
+	if links := fmt.Sprint(f.state(0).Links); links != "[{node1 node2 up} {node1 node3 down} {node2 node3 down}]" {
+		t.Errorf("two paused nodes: links %s", links)
 	}
 }
 
@@ -135,6 +147,15 @@ func TestFigures(t *testing.T) {
 		t.Error(text)
 	}
 	if about := s.Nodes[0].Figures[8].About; about != "messages that the node refused, by reason: 1 forged, 3 late" {
+		t.Error(about)
+	}
+	late := func() string { return f.state(0).Nodes[0].Figures[5].About }
+	const means = "how late the operating system woke the node (99.9th percentile)"
+	if about := late(); about != means {
+		t.Errorf("without a round: %s", about)
+	}
+	f.found[0].measure.Round = durationpb.New(30 * time.Millisecond)
+	if about := late(); about != means+": a round takes 30.0 ms" {
 		t.Error(about)
 	}
 	if s.For != "1:15" {

@@ -38,14 +38,19 @@ func strict(b []byte, into any) error {
 	return nil
 }
 
+// wrong is the error of a request that is always refused. The method tells the server.
+type wrong struct{ error }
+
+func (wrong) BadRequest() bool { return true }
+
 // Watch calls emit with the state, as a JSON object, whenever it changes, until ctx ends or emit fails.
 func (l *Lab) Watch(ctx context.Context, b []byte, emit func([]byte) error) error {
 	var q watching
 	if err := strict(b, &q); err != nil {
-		return err
+		return wrong{err}
 	}
 	if q.Width < 0 || q.Width > mostWidth {
-		return fmt.Errorf("a width of %d: allowed are 0 to %d", q.Width, mostWidth)
+		return wrong{fmt.Errorf("a width of %d: allowed are 0 to %d", q.Width, mostWidth)}
 	}
 	select {
 	case l.watch <- struct{}{}:

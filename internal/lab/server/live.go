@@ -12,7 +12,8 @@ type Live interface {
 	// Do carries out a request, and returns a JSON object.
 	Do(ctx context.Context, request []byte) []byte
 	// Watch calls emit with the state of the cluster, a JSON object, until ctx ends or emit fails. If it refuses the
-	// request, it returns an error and has called emit never.
+	// request, it returns an error and has called emit never. Such an error has the method BadRequest if the request
+	// is wrong, so that it would be refused again.
 	Watch(ctx context.Context, request []byte, emit func([]byte) error) error
 }
 
@@ -69,7 +70,11 @@ func (d *desk) watch(w http.ResponseWriter, r *http.Request) *refusal {
 		return nil
 	})
 	if err != nil && !begun {
-		return refuse(http.StatusServiceUnavailable, "Refused: %v.", err)
+		status := http.StatusServiceUnavailable
+		if errors.As(err, new(interface{ BadRequest() bool })) {
+			status = http.StatusBadRequest
+		}
+		return refuse(status, "Refused: %v.", err)
 	}
 	return nil
 }

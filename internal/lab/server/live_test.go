@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -25,6 +26,11 @@ func (f fakeLive) Do(ctx context.Context, request []byte) []byte { return f.do(c
 func (f fakeLive) Watch(ctx context.Context, request []byte, emit func([]byte) error) error {
 	return f.watch(ctx, request, emit)
 }
+
+// wrong is the error of a request that is wrong.
+type wrong struct{ error }
+
+func (wrong) BadRequest() bool { return true }
 
 // What acts on a cluster, or shows it, is refused to everybody but the page; a server without a cluster has neither.
 func TestLiveRefusals(t *testing.T) {
@@ -113,6 +119,9 @@ func TestLiveWatch(t *testing.T) {
 		if string(q) == "no" {
 			return errors.New("8 pages are watching already")
 		}
+		if string(q) == "wrong" {
+			return fmt.Errorf("a page: %w", wrong{errors.New("a width of -5")})
+		}
 		for {
 			select {
 			case state := <-next:
@@ -155,6 +164,10 @@ func TestLiveWatch(t *testing.T) {
 		if got, text := r.do(r.request("POST", "/live/watch", "no")); got.StatusCode != 503 ||
 			text != "Refused: 8 pages are watching already.\n" {
 			t.Errorf("refused: status %d: %s", got.StatusCode, text)
+		}
+		if got, text := r.do(r.request("POST", "/live/watch", "wrong")); got.StatusCode != 400 ||
+			text != "Refused: a page: a width of -5.\n" {
+			t.Errorf("wrong: status %d: %s", got.StatusCode, text)
 		}
 	})
 }
