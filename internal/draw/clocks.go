@@ -283,6 +283,6 @@ func (c *dials) legend() (out legend) {
 		out.remark(fmt.Sprintf("All correct clocks are known until %s; the run ends at %s.",
 			clockTime(last), clockTime(c.Over)))
 	}
-	out.remark("The messages are not drawn: --show spacetime prints them.")
+	out.remark("The messages are not drawn.")
 	return out
 }

@@ -246,7 +246,7 @@ func (r *rank) legend(longest int) (out legend) {
 	}
 	out.remark(hiddenProcesses(r.Style, len(r.Rows), len(r.all.Rows)))
 	if longest > r.shown {
-		out.remark(fmt.Sprintf("Of long rows, the first %d and the last are drawn: --show deliveries prints all.", r.shown-2))
+		out.remark(fmt.Sprintf("Of long rows, only the first %d and the last are drawn.", r.shown-2))
 	}
 	if r.unlisted > 0 {
 		out.remark(prose.Count(uint64(r.unlisted), "text is", "texts are") + " not listed: point at a cell to read it.")

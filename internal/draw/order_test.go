@@ -114,7 +114,7 @@ func TestOrderLong(t *testing.T) {
 	picture := orderSVG(2, s.events)
 	well(t, picture)
 	for _, want := range []string{
-		">1: a long message, number 0 of P2<", ">300<", "of long rows, the first", "--show deliveries prints all",
+		">1: a long message, number 0 of P2<", ">300<", "of long rows, only the first",
 		"284 texts are not listed", ">nothing<",
 	} {
 		if !strings.Contains(strings.ToLower(picture), strings.ToLower(want)) {

@@ -304,7 +304,7 @@ func (l *lanes) legend() (out legend) {
 			" not drawn: --trace writes all to a file.")
 	}
 	if left := len(l.Messages) - l.drawn; left > 0 {
-		out.remark(prose.Count(uint64(left), "message is", "messages are") + " not drawn: --show spacetime prints them.")
+		out.remark(prose.Count(uint64(left), "message is", "messages are") + " not drawn.")
 	}
 	if l.Alive > 0 {
 		out.remark(prose.Count(l.Alive, "sign of life is", "signs of life are") + " not drawn.")
