@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,7 +123,7 @@ func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod
 // in returns the exercise that a folder holds.
 func in(command, dir string) (exercise, error) {
 	for _, e := range all {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(e.main())))
+		text, err := readMain(filepath.Join(dir, filepath.FromSlash(e.main())))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			continue
@@ -136,6 +137,23 @@ func in(command, dir string) (exercise, error) {
 	}
 	return exercise{}, fmt.Errorf("%s: %s holds no exercise: name a folder that \"parley exercise new\" wrote", command,
 		dir)
+}
+
+// readMain returns the beginning of a file, which is all of a file that exercise.command returns.
+func readMain(file string) ([]byte, error) {
+	const most = 64 << 10
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(): // to open a pipe would wait for a writer
+		return nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // gradeCommand is the hidden command that grades the machine of the program itself.
