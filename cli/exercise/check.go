@@ -100,19 +100,29 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 		_, _ = a.Err.Write(text)
 		return fmt.Errorf("%s: the module in %s does not compile: check the lines above", cmd.CommandPath(), dir)
 	}
-	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", e.name}, c.args()...)...)
+	return gradeWith(ctx, cmd.CommandPath(), a, program, filepath.Join(tmp, "graded"), append([]string{e.name}, c.args()...))
+}
+
+// gradeWith has a program grade its machine. The program says in the file done that it came to the end.
+func gradeWith(ctx context.Context, command string, a *console.App, program, done string, args []string) error {
+	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", "--done=" + done}, args...)...)
 	graded.Cancel = func() error { return graded.Process.Signal(os.Interrupt) } // it ends in order
 	graded.WaitDelay = 5 * time.Second
 	graded.Stdout, graded.Stderr = a.Out, a.Err
 	if out, ok := a.Out.(*console.Output); ok {
 		graded.Stdout = out.To
 	}
-	err = graded.Run()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok && failed.ExitCode() > 0 {
+	err := graded.Run()
+	_, unfinished := os.Stat(done)
+	failed, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ended && failed.ExitCode() > 0 && unfinished == nil:
 		return console.ExitError(failed.ExitCode())
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return console.EndWith(console.Interrupted, errInterrupted)
+	case unfinished != nil && (err == nil || ended):
+		return console.EndWith(console.Violated, fmt.Errorf("%s: the program ended by itself before it was graded, with %s: "+
+			"the machine must not end the program", command, graded.ProcessState))
 	}
 	return err
 }
@@ -159,9 +169,17 @@ func readMain(file string) ([]byte, error) {
 // gradeCommand is the hidden command that grades the machine of the program itself.
 func gradeCommand(a *console.App) *cobra.Command {
 	var c checking
+	var done string
 	cmd := &cobra.Command{
 		Use: "grade NAME", Hidden: true, Args: console.Args(1, 1, "one NAME is needed"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if done != "" { // a program that ends before the command does writes no such file
+				defer func() {
+					if wrong := os.WriteFile(done, nil, 0o600); err == nil {
+						err = wrong
+					}
+				}()
+			}
 			e, err := find(cmd.CommandPath(), args[0])
 			if err != nil {
 				return err
@@ -186,6 +204,8 @@ func gradeCommand(a *console.App) *cobra.Command {
 		},
 	}
 	c.declare(cmd)
+	cmd.Flags().StringVar(&done, "done", "", "`file` to write at the end")
+	cmd.Flag("done").Hidden = true
 	return cmd
 }
 

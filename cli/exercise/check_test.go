@@ -1,0 +1,59 @@
+package exercise
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"parley/cli/console"
+)
+
+// variable is set in the environment of the programs that these tests start.
+const variable = "PARLEY_TEST_PROGRAM"
+
+// TestMain runs a program instead of the tests where a test starts this binary as one.
+func TestMain(m *testing.M) {
+	switch os.Getenv(variable) {
+	case "":
+		os.Exit(m.Run())
+	case "ends":
+		os.Exit(0)
+	case "fails":
+		os.Exit(3)
+	case "has no machine":
+		cmd := gradeCommand(&console.App{Out: os.Stdout, Err: os.Stderr})
+		cmd.SetArgs(os.Args[3:])
+		if cmd.Execute() != nil {
+			os.Exit(console.Usage)
+		}
+	}
+}
+
+// A program that does not come to the end of the grading has no points, whatever its status.
+func TestProgramEndsByItself(t *testing.T) {
+	const before = "check: the program ended by itself before it was graded, with exit status "
+	for way, want := range map[string]error{
+		"ends":           console.EndWith(console.Violated, errors.New(before+"0: the machine must not end the program")),
+		"fails":          console.EndWith(console.Violated, errors.New(before+"3: the machine must not end the program")),
+		"has no machine": console.ExitError(console.Usage),
+	} {
+		t.Setenv(variable, way)
+		var out bytes.Buffer
+		got := gradeWith(t.Context(), "check", &console.App{Out: &out, Err: &out}, os.Args[0],
+			filepath.Join(t.TempDir(), "graded"), []string{"om"})
+		if got == nil || got.Error() != want.Error() || status(got) != status(want) {
+			t.Errorf("%s: got  %v\nwant %v; %s", way, got, want, out.String())
+		}
+	}
+}
+
+// status returns the exit status of an error.
+func status(err error) int {
+	if ended, ok := errors.AsType[*console.EndedError](err); ok {
+		return ended.Status
+	}
+	code, _ := errors.AsType[console.ExitError](err)
+	return int(code)
+}
