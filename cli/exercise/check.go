@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cli/child"
 	"parley/cli/console"
 	"parley/cli/lab"
 	"parley/internal/draw/prose"
@@ -100,12 +101,15 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 		_, _ = a.Err.Write(text)
 		return fmt.Errorf("%s: the module in %s does not compile: check the lines above", cmd.CommandPath(), dir)
 	}
-	return gradeWith(ctx, cmd.CommandPath(), a, program, filepath.Join(tmp, "graded"), append([]string{e.name}, c.args()...))
+	return gradeWith(ctx, cmd.CommandPath(), a, program, filepath.Join(tmp, "graded"),
+		append([]string{e.name}, c.args()...))
 }
 
 // gradeWith has a program grade its machine. The program says in the file done that it came to the end.
 func gradeWith(ctx context.Context, command string, a *console.App, program, done string, args []string) error {
 	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", "--done=" + done}, args...)...)
+	defer child.LockThread()()
+	child.EndsWithParent(graded)
 	graded.Cancel = func() error { return graded.Process.Signal(os.Interrupt) } // it ends in order
 	graded.WaitDelay = 5 * time.Second
 	graded.Stdout, graded.Stderr = a.Out, a.Err
@@ -192,7 +196,14 @@ func gradeCommand(a *console.App) *cobra.Command {
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			busy := a.Busy()
-			g, err := e.graded(ctx, p)
+			g, err := e.graded(ctx, p, func(g grade) {
+				busy()
+				_ = report(ctx, a, g, checking{json: c.json, trace: c.trace})
+				if done != "" {
+					_ = os.WriteFile(done, nil, 0o600)
+				}
+				os.Exit(console.Violated) // nothing else ends the step
+			})
 			busy()
 			if errors.Is(err, errInterrupted) {
 				return console.EndWith(console.Interrupted, err)
