@@ -99,6 +99,10 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 		return fmt.Errorf("%s: there is no command go: install Go, which is needed to build the exercise", cmd.CommandPath())
 	case err != nil:
 		_, _ = a.Err.Write(text)
+		if bytes.Contains(text, []byte("; to add")) || bytes.Contains(text, []byte("; to update")) {
+			return fmt.Errorf("%s: the go.mod or go.sum in %s lacks what the lines above name, and check does not change "+
+				"them: run there the command that the lines name", cmd.CommandPath(), dir)
+		}
 		return fmt.Errorf("%s: the module in %s does not compile: check the lines above", cmd.CommandPath(), dir)
 	}
 	return gradeWith(ctx, cmd.CommandPath(), a, program, filepath.Join(tmp, "graded"),
@@ -131,8 +135,9 @@ func gradeWith(ctx context.Context, command string, a *console.App, program, don
 	return err
 }
 
-// flagsOfGo returns the value of GOFLAGS for the module. It has the dependencies of Parley, and so needs no network.
-func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod") }
+// flagsOfGo returns the value of GOFLAGS for the module. It has the dependencies of Parley, and so needs no network and
+// no change of its go.mod.
+func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=readonly") }
 
 // in returns the exercise that a folder holds.
 func in(command, dir string) (exercise, error) {
