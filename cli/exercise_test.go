@@ -176,6 +176,17 @@ func TestExerciseCheck(t *testing.T) {
 			t.Errorf("status %d, %s: it lacks %q:\n%s", status, stderr, want, out)
 		}
 	}
+	sums, err := os.ReadFile("mine/go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "mine/go.sum", "")
+	_, stderr, status = run("exercise", "check", "mine")
+	if left, err := os.ReadFile("mine/go.sum"); status != 2 || err != nil || len(left) > 0 ||
+		!strings.Contains(stderr, "missing go.sum entry") || !strings.Contains(stderr, "lacks what the lines above name") {
+		t.Errorf("status %d, %s: %v, go.sum has %d bytes", status, stderr, err, len(left))
+	}
+	write(t, "mine/go.sum", string(sums))
 	write(t, "mine/twophase.go", "package twophase\n\nvar New = missing\n")
 	if _, stderr, status := run("exercise", "check", "mine"); status != 2 ||
 		!strings.Contains(stderr, "undefined: missing") || !strings.Contains(stderr, "does not compile: check the lines above") {

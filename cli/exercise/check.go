@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cli/child"
 	"parley/cli/console"
 	"parley/cli/lab"
 	"parley/internal/draw/prose"
@@ -97,32 +99,50 @@ func build(cmd *cobra.Command, a *console.App, dir string, c checking) error {
 		return fmt.Errorf("%s: there is no command go: install Go, which is needed to build the exercise", cmd.CommandPath())
 	case err != nil:
 		_, _ = a.Err.Write(text)
+		if bytes.Contains(text, []byte("; to add")) || bytes.Contains(text, []byte("; to update")) {
+			return fmt.Errorf("%s: the go.mod or go.sum in %s lacks what the lines above name, and check does not change "+
+				"them: run there the command that the lines name", cmd.CommandPath(), dir)
+		}
 		return fmt.Errorf("%s: the module in %s does not compile: check the lines above", cmd.CommandPath(), dir)
 	}
-	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", e.name}, c.args()...)...)
+	return gradeWith(ctx, cmd.CommandPath(), a, program, filepath.Join(tmp, "graded"),
+		append([]string{e.name}, c.args()...))
+}
+
+// gradeWith has a program grade its machine. The program says in the file done that it came to the end.
+func gradeWith(ctx context.Context, command string, a *console.App, program, done string, args []string) error {
+	graded := exec.CommandContext(ctx, program, append([]string{"exercise", "grade", "--done=" + done}, args...)...)
+	defer child.LockThread()()
+	child.EndsWithParent(graded)
 	graded.Cancel = func() error { return graded.Process.Signal(os.Interrupt) } // it ends in order
 	graded.WaitDelay = 5 * time.Second
 	graded.Stdout, graded.Stderr = a.Out, a.Err
 	if out, ok := a.Out.(*console.Output); ok {
 		graded.Stdout = out.To
 	}
-	err = graded.Run()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok && failed.ExitCode() > 0 {
+	err := graded.Run()
+	_, unfinished := os.Stat(done)
+	failed, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ended && failed.ExitCode() > 0 && unfinished == nil:
 		return console.ExitError(failed.ExitCode())
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return console.EndWith(console.Interrupted, errInterrupted)
+	case unfinished != nil && (err == nil || ended):
+		return console.EndWith(console.Violated, fmt.Errorf("%s: the program ended by itself before it was graded, with %s: "+
+			"the machine must not end the program", command, graded.ProcessState))
 	}
 	return err
 }
 
-// flagsOfGo returns the value of GOFLAGS for the module. It has the dependencies of Parley, and so needs no network.
-func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod") }
+// flagsOfGo returns the value of GOFLAGS for the module. It has the dependencies of Parley, and so needs no network and
+// no change of its go.mod.
+func flagsOfGo() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=readonly") }
 
 // in returns the exercise that a folder holds.
 func in(command, dir string) (exercise, error) {
 	for _, e := range all {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(e.main())))
+		text, err := readMain(filepath.Join(dir, filepath.FromSlash(e.main())))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			continue
@@ -138,12 +158,37 @@ func in(command, dir string) (exercise, error) {
 		dir)
 }
 
+// readMain returns the beginning of a file, which is all of a file that exercise.command returns.
+func readMain(file string) ([]byte, error) {
+	const most = 64 << 10
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(): // to open a pipe would wait for a writer
+		return nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 // gradeCommand is the hidden command that grades the machine of the program itself.
 func gradeCommand(a *console.App) *cobra.Command {
 	var c checking
+	var done string
 	cmd := &cobra.Command{
 		Use: "grade NAME", Hidden: true, Args: console.Args(1, 1, "one NAME is needed"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if done != "" { // a program that ends before the command does writes no such file
+				defer func() {
+					if wrong := os.WriteFile(done, nil, 0o600); err == nil {
+						err = wrong
+					}
+				}()
+			}
 			e, err := find(cmd.CommandPath(), args[0])
 			if err != nil {
 				return err
@@ -156,7 +201,14 @@ func gradeCommand(a *console.App) *cobra.Command {
 			ctx, stop := console.UntilSignal(cmd.Context())
 			defer stop()
 			busy := a.Busy()
-			g, err := e.graded(ctx, p)
+			g, err := e.graded(ctx, p, func(g grade) {
+				busy()
+				_ = report(ctx, a, g, checking{json: c.json, trace: c.trace})
+				if done != "" {
+					_ = os.WriteFile(done, nil, 0o600)
+				}
+				os.Exit(console.Violated) // nothing else ends the step
+			})
 			busy()
 			if errors.Is(err, errInterrupted) {
 				return console.EndWith(console.Interrupted, err)
@@ -168,6 +220,8 @@ func gradeCommand(a *console.App) *cobra.Command {
 		},
 	}
 	c.declare(cmd)
+	cmd.Flags().StringVar(&done, "done", "", "`file` to write at the end")
+	cmd.Flag("done").Hidden = true
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -69,13 +70,21 @@ const steps = 20_000
 // grader grades one machine.
 type grader struct {
 	exercise
-	p     parley.Protocol
-	grade grade
+	p       parley.Protocol
+	grade   grade
+	endless func(grade)
 }
 
-// graded grades the machines of a protocol.
-func (e exercise) graded(ctx context.Context, p parley.Protocol) (grade, error) {
-	g := grader{exercise: e, p: p, grade: grade{Exercise: e.name, Of: e.sum()}}
+// The times after which a step of a machine counts as endless. A search ends by itself before.
+const (
+	longestRun    = time.Minute
+	longestSearch = 6 * time.Minute
+)
+
+// graded grades the machines of a protocol. If a step of a machine does not end, it calls endless with the grade,
+// concurrently, and does not return before the step does.
+func (e exercise) graded(ctx context.Context, p parley.Protocol, endless func(grade)) (grade, error) {
+	g := grader{exercise: e, p: p, endless: endless, grade: grade{Exercise: e.name, Of: e.sum()}}
 	for _, one := range e.points {
 		i := slices.IndexFunc(p.Properties, func(q parley.Property) bool { return q.Name == one.promise })
 		if i < 0 {
@@ -113,9 +122,11 @@ func (g *grader) simulate(ctx context.Context, args string) error {
 			return errInterrupted
 		}
 		spec.Seed = seed
-		t := spec.Try(memory)
-		g.grade.Runs++
 		again := fmt.Sprintf("run %s %s --seed %d", g.protocol(), args, seed)
+		late := g.watch(longestRun, "a run", again)
+		t := spec.Try(memory)
+		late.Stop()
+		g.grade.Runs++
 		if why := t.Breaks(run.Sound); why != "" {
 			g.fails("the machine panics: "+why, again)
 			return nil
@@ -139,6 +150,18 @@ func (g *grader) simulate(ctx context.Context, args string) error {
 		}
 	}
 	return nil
+}
+
+// watch calls endless after a time, unless it is stopped.
+func (g *grader) watch(limit time.Duration, what, again string) *time.Timer {
+	return time.AfterFunc(limit, func() {
+		late := *g
+		late.grade.Promises = slices.Clone(g.grade.Promises)
+		late.fails(fmt.Sprintf("a step of the machine does not end: %s is not over after %.0f s", what, limit.Seconds()),
+			again)
+		late.count()
+		g.endless(late.grade)
+	})
 }
 
 // setup makes a run from arguments and a seed.
@@ -179,7 +202,10 @@ func (g *grader) explore(ctx context.Context, args string) error {
 	if err != nil {
 		return err
 	}
+	again := fmt.Sprintf("explore %s %s", g.protocol(), args)
+	late := g.watch(longestSearch, "the search", again)
 	result, err := exploration.Run(ctx, search, nil)
+	late.Stop()
 	switch {
 	case err != nil:
 		return err
@@ -189,7 +215,6 @@ func (g *grader) explore(ctx context.Context, args string) error {
 	out := result.Output()
 	g.grade.States += out.States
 	for i, found := range out.Findings {
-		again := fmt.Sprintf("explore %s %s", g.protocol(), args)
 		if found.Property == explore.NoPanic {
 			g.fails("the machine panics: "+found.Why, again)
 			return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"parley"
 	"parley/agreement/problem"
@@ -41,13 +42,53 @@ func (restless) Start(s *parley.Step)                   { s.SetTimer(1, 10) }
 func (restless) Timeout(s *parley.Step, _ parley.Timer) { s.SetTimer(1, 10) }
 func (restless) State(*parley.Vars)                     {}
 
+// stuck is a machine with a step that does not end before the test has noticed.
+type stuck struct {
+	restless
+	noticed <-chan struct{}
+}
+
+func (m stuck) Start(*parley.Step) { <-m.noticed }
+
+// A step that does not end is reported, with the command that shows it. Time is simulated.
+func TestEndlessStep(t *testing.T) {
+	e, err := find("check", "priorities")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.seeds = 1
+	for _, c := range []struct {
+		simulated int
+		want      string
+		again     string
+	}{
+		{1, "a step of the machine does not end: a run is not over after 60 s",
+			"go run ./cmd/priorities run my-priorities --workload '{broadcasts: 10, within: 500}' --seed 1"},
+		{0, "a step of the machine does not end: the search is not over after 360 s",
+			"go run ./cmd/priorities explore my-priorities -n 3"},
+	} {
+		e.simulated = e.simulated[:c.simulated]
+		synctest.Test(t, func(t *testing.T) {
+			noticed, late := make(chan struct{}), grade{}
+			p := exercises.Priorities(func(int, parley.ID) parley.Machine { return stuck{noticed: noticed} })
+			_, _ = e.graded(t.Context(), p, func(g grade) { // the time of the search is over
+				late = g
+				close(noticed)
+			})
+			if late.Failed != c.want || late.Again != c.again || late.Points != 0 || late.Of != 20 {
+				t.Errorf("%+v", late)
+			}
+		})
+	}
+}
+
 func graded(t *testing.T, name string, p parley.Protocol) grade {
 	t.Helper()
 	e, err := find("check", name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := e.graded(t.Context(), p)
+	g, err := e.graded(t.Context(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +148,14 @@ func TestSearchCounts(t *testing.T) {
 	direct := exercises.OM(func(c problem.Instance, self parley.ID) lockstep.Rounds {
 		return &believer{Rounds: om.New(c, self), c: c}
 	})
-	g, err := e.graded(t.Context(), direct)
+	g, err := e.graded(t.Context(), direct, nil)
 	if err != nil || g.Promises[0].Outcome != broken || g.Promises[0].failing == nil || g.Points != 12 ||
 		!strings.Contains(g.Promises[0].Again, "explore my-om -n 4 -m 1 --property 'agreement'") {
 		t.Errorf("%v: %+v", err, g)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := e.graded(ended, direct); !errors.Is(err, errInterrupted) {
+	if _, err := e.graded(ended, direct, nil); !errors.Is(err, errInterrupted) {
 		t.Error(err)
 	}
 }

@@ -123,6 +123,7 @@ func TestFailures(t *testing.T) {
 		"no-init":    `(n1) did not answer init with init_ok within`,
 		"init-error": `(n1) said parley_done before init_ok`,
 		"silent":     ` within 3s`, // on a busy computer, even init_ok comes later
+		"trickle":    ` within 3s`, // lines without effect, without end
 		"garbage":    `wrote "hello" in its line 3: it is not a JSON object with the keys "src", "dest" and "body"`,
 		"blank":      `wrote "" in its line 3: it is not a JSON object`,
 		"array":      `wrote "[1]" in its line 3: it is not a JSON object`,
@@ -144,7 +145,7 @@ func TestFailures(t *testing.T) {
 			switch way {
 			case "no-init": // no patience is long enough
 				patience = time.Millisecond
-			case "silent":
+			case "silent", "trickle":
 				patience = 3 * time.Second
 			}
 			s := spec()

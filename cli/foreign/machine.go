@@ -18,6 +18,7 @@ type machine struct {
 	*node                 // scratch
 	lines envelope.Writer // scratch: numbers the requests
 	read  int             // scratch: lines of the program so far
+	asked int             // scratch: how many of them it had written when it was asked last
 	says  bool            // scratch: it says parley_done
 }
 
@@ -94,6 +95,7 @@ func (m *machine) ask(s *parley.Step, line []byte) {
 
 // say writes a line to the program.
 func (m *machine) say(line []byte) {
+	m.asked = m.read
 	late := time.NewTimer(m.crew.Patience)
 	defer late.Stop()
 	select {
@@ -106,10 +108,19 @@ func (m *machine) say(line []byte) {
 }
 
 // answer requests the effects of lines until the program says that its answer is complete. It returns false if the
-// program wrote nothing for the given time.
+// program wrote nothing for the given time. No answer may take longer than the patience of the crew.
 func (m *machine) answer(s *parley.Step, wait time.Duration) (done bool) {
+	end := time.Now().Add(max(wait, m.crew.Patience))
 	for {
-		l, ok := m.hear(s, time.Now().Add(wait))
+		until := time.Now().Add(wait)
+		last := until.After(end)
+		if last {
+			until = end
+		}
+		l, ok := m.hear(s, until)
+		if !ok && last && wait < m.crew.Patience {
+			m.fail(fmt.Errorf("wrote lines for %s, with neither parley_done nor a pause of %s", m.crew.Patience, wait))
+		}
 		if !ok || l.Done {
 			return ok
 		}
@@ -121,6 +132,9 @@ func (m *machine) hear(s *parley.Step, until time.Time) (envelope.Line, bool) {
 	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
 	for {
+		if err := m.crew.ctx.Err(); err != nil {
+			m.fail(err)
+		}
 		text, ok, err := m.out.take()
 		switch {
 		case err != nil:
@@ -131,8 +145,8 @@ func (m *machine) hear(s *parley.Step, until time.Time) (envelope.Line, bool) {
 			if err != nil {
 				m.reject(text, err)
 			}
-			if len(s.Effects) > mostLines {
-				m.fail(fmt.Errorf("wrote more than %d lines in one answer", mostLines))
+			if m.read-m.asked > mostLines {
+				m.fail(errTooMuch)
 			}
 			if l.Do != nil {
 				l.Do(s)

@@ -21,6 +21,8 @@ const (
 	mostBytes = 16 << 20
 )
 
+var errTooMuch = fmt.Errorf("wrote more than %d lines or %d MiB in one answer", mostLines, mostBytes>>20)
+
 // node is a running program.
 type node struct {
 	crew *Crew
@@ -170,7 +172,7 @@ func (o *outbox) put(lines []string) bool {
 	}
 	o.Unlock()
 	if full {
-		o.fail(fmt.Errorf("wrote more than %d lines or %d MiB in one answer", mostLines, mostBytes>>20))
+		o.fail(errTooMuch)
 		return false
 	}
 	o.tell()

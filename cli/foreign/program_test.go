@@ -166,6 +166,12 @@ func (p *program) wrong() {
 		case "silent":
 			_ = p.out.Flush()
 			select {}
+		case "trickle":
+			for {
+				p.send("c1", fields{"type": "x"})
+				_ = p.out.Flush()
+				time.Sleep(10 * time.Millisecond)
+			}
 		case "self":
 			p.send(p.self, fields{"type": "diffuse"})
 		}

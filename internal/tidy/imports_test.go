@@ -147,7 +147,7 @@ cli/explore            free    : core explore explore/goal drawing internal/expl
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
 cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/lab cli/run cli/show
 cli/create             free    : core cli/console
-cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercises exercises/* cli/console cli/create cli/lab
+cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercising cli/child cli/console cli/create cli/lab
 cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
