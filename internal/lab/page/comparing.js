@@ -90,10 +90,8 @@ export function toSights(lines) {
 
 let asking = new AbortController();
 
-/** Makes both runs and compares them. */
-async function load({a, b}, at) {
-  asking.abort();
-  const {signal: stop} = asking = new AbortController();
+/** Makes both runs and compares them, unless the signal comes. */
+async function load({a, b}, at, stop) {
   difference.value = {};
   try {
     const settings = [a, b].filter(Boolean).map(settingOf);
@@ -142,9 +140,13 @@ effect(() => {
   read(keys);
 });
 
+/** Shows what an address says. What an earlier one said, and was not shown yet, is withdrawn. */
 async function read(keys) {
+  asking.abort();
+  const {signal: stop} = asking = new AbortController();
   try {
     const a = await unpack(keys.get("a") ?? ""), b = await unpack(keys.get("b") ?? "");
+    if (stop.aborted) return;
     if (!a) throw new Error("The link names no run. Open a run, and compare it with another one from there.");
     const at = keys.has("at") ? Number(keys.get("at")) || 0 : null;
     batch(() => {
@@ -152,8 +154,9 @@ async function read(keys) {
       show.value = keys.get("show") ?? "";
       joined.value = keys.get("joined") !== "no";
     });
-    await load({a, b}, at);
+    await load({a, b}, at, stop);
   } catch (error) {
+    if (stop.aborted) return;
     batch(() => {
       pair.value = null;
       difference.value = {error};
