@@ -12,7 +12,7 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Durable means that processes restart with their state. Otherwise a process that restarts is silent forever.
+	// Durable means that processes restart with their state. A process that restarts without it asks the others to be admitted.
 	Durable bool
 	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may wait for a
 	// batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process sends, by default 32
@@ -21,6 +21,10 @@ type Config struct {
 	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8 times the
 	// usual duration of a slot. Each view is twice as long as the view before.
 	Least, Most parley.Tick
+	// Checkpoint and KeepBytes say how much a process keeps for others that are behind: at least the last Checkpoint slots, by
+	// default 256, or KeepBytes bytes of batches, by default 64 MiB, and at most twice as much. A process that is further behind
+	// misses deliveries.
+	Checkpoint, KeepBytes int
 	// Tenure is for how many slots one process remains the owner, by default 1024.
 	Tenure int
 }
@@ -35,6 +39,8 @@ func (c Config) withDefaults() Config {
 	set(&c.Queue, 32*c.Batch)
 	set(&c.Flight, 32*c.Batch)
 	set(&c.Tenure, 1024)
+	set(&c.Checkpoint, 256)
+	set(&c.KeepBytes, 64<<20)
 	if c.Least == 0 {
 		c.Least = 6000
 	}
@@ -58,6 +64,8 @@ func (c Config) check() error {
 		return parley.FlagErrorf("queue", "%d and %d bytes: at least a batch, %d", c.Queue, c.Flight, c.Batch)
 	case c.Least < 4 || c.Most < c.Least:
 		return parley.FlagErrorf("wait", "%d to %d ticks: at least 4, and in this order", c.Least, c.Most)
+	case c.Checkpoint < 1 || c.KeepBytes < 1:
+		return parley.FlagErrorf("checkpoint", "%d slots, %d bytes: at least 1", c.Checkpoint, c.KeepBytes)
 	case c.Tenure < 1:
 		return parley.FlagErrorf("tenure", "%d slots: at least 1", c.Tenure)
 	}
@@ -77,7 +85,7 @@ func New(c Config) parley.Protocol {
 		Timing: parley.Asynchronous,
 		Faults: parley.OralByzantineFaults,
 		Kinds: []string{"", "PROPOSE", "ECHO", "READY", "WISH", "ENTER", "WITNESS", "VOUCH", "VOTE", "DECIDED", "BATCH",
-			"FETCH", "CUT", "TIPS", "ASK", "ANSWER"},
+			"FETCH", "CUT", "TIPS", "ASK", "ANSWER", "SNAPSHOT", "KNOCK"},
 		N:          c.N,
 		M:          c.M,
 		Serves:     true,
@@ -115,16 +123,16 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 		safe = err.Error()
 	case a.Faulty > a.M:
 		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
-	case a.Processes.LostDisk && c.Durable:
-		safe = "a process restarted without its durable state, and counts as faulty"
+	case a.Faulty+a.Away > a.M && (a.Processes.LostDisk || a.Processes.Restarted && !c.Durable):
+		safe = fmt.Sprintf("%d processes are faulty or restarted without their state, and m = %d", a.Faulty+a.Away, a.M)
 	}
 	live := safe
 	switch {
 	case live != "":
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "links lost messages, and no process sends them again"
-	case a.Processes.Restarted && !c.Durable:
-		live = "a process that restarts is silent, and does not deliver"
+	case a.Processes.Restarted && !c.Durable, a.Processes.LostDisk:
+		live = "a process that restarts without its state may miss deliveries"
 	case a.Processes.Paused:
 		live = "a process was paused, so no view is certain to succeed in a known time"
 	}

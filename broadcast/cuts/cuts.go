@@ -24,7 +24,14 @@ const (
 	Ask
 	// Answer carries the decisions of slots from Seq on: each cut with its length.
 	Answer
+	// Snapshot answers Ask for slots that the sender has forgotten: the checkpoint after slot Seq, in Body.
+	Snapshot
+	// Knock asks to be admitted in life Value. Its sender restarted without its state.
+	Knock
 )
+
+// Skipped indicates that a process missed deliveries that the others do not keep: the next one is after position Value.
+const Skipped parley.Kind = parley.Indication + 0x38
 
 // The timers.
 const (
@@ -32,11 +39,13 @@ const (
 	lookTimer              // looks for what waits for long, see look
 )
 
-// The types of log records: a batch; a cut with its slot; a record of an agreement with its slot.
+// The types of log records.
 const (
-	batchRecord = 1 + iota
-	cutRecord
-	slotRecord
+	batchRecord  = 1 + iota
+	cutRecord    // a cut with its slot
+	slotRecord   // a record of an agreement with its slot
+	ledgerRecord // a checkpoint that was adopted, with its slot
+	memberRecord // this process takes part: it is no longer joining
 )
 
 const (
@@ -50,28 +59,37 @@ const (
 )
 
 type process struct {
-	c    Config
-	self parley.ID
-	mute bool // restarted without its state
+	c      Config
+	self   parley.ID
+	member bool   // takes part; a process that restarts without its state must first be admitted
+	life   uint64 // in which it asks to be admitted
 
 	queue  [][]byte // own requests that are in no batch
 	queued int      // their bytes
 	lanes  []lane
 	total  uint64 // requests delivered
 
-	tenure tenure
-	past   []known // the decided cuts of slots 1, 2, ...
-	last   *slot   // the slot before the current one, for processes that have not decided it; nil: none
-	cur    *slot
-	early  []message // messages of the next slot
+	tenure   tenure
+	welcomes []votes      // by process
+	checks   []checkpoint // the last two
+	fresh    int          // bytes delivered since the last one
+	dropped  uint64       // slots that are forgotten
+	due      bool         // the log can be shortened
+	past     []known      // the decided cuts of the slots after these
+	last     *slot        // the slot before the current one, for processes that have not decided it; nil: none
+	cur      *slot
+	early    []message // messages of the next slot
 
-	at      []uint64 // by process: the greatest slot in which it has spoken
-	lost    uint64   // the greatest slot of which a message was not kept
-	asked   uint64   // slots up to this one were asked for
-	more    bool     // somebody knows decisions of later slots
-	answers []answer // by process: its last Answer
-	wants   []want
-	usual   parley.Tick // the smoothed duration of a slot
+	at        []uint64     // by process: the greatest slot in which it has spoken
+	lost      uint64       // the greatest slot of which a message was not kept
+	asked     uint64       // slots up to this one were asked for
+	more      bool         // somebody knows decisions of later slots
+	answers   []answer     // by process: its last Answer
+	snapshots []parley.Msg // by process: its last Snapshot
+	greeted   []uint64     // by process: the last life that this process welcomed
+	greets    []welcome    // welcomes for the next own batch
+	wants     []want
+	usual     parley.Tick // the smoothed duration of a slot
 	watch
 }
 
@@ -96,31 +114,53 @@ type want struct {
 
 func newProcess(c Config, self parley.ID) *process {
 	p := &process{c: c, self: self, lanes: make([]lane, c.N), at: make([]uint64, c.N), answers: make([]answer, c.N),
+		snapshots: make([]parley.Msg, c.N), greeted: make([]uint64, c.N), welcomes: make([]votes, c.N),
 		tenure: tenure{fails: make([]uint8, c.N)}, watch: newWatch(c.N)}
 	p.cur = p.newSlot(1, 0)
 	return p
 }
 
-// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without durable
-// state it might contradict what it said before, so it is silent.
+// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without its
+// state it might contradict what it said before, so it asks to be admitted.
 func (p *process) Start(s *parley.Step) {
-	if p.mute = s.Restart && !p.c.Durable; p.mute || !s.Restart {
+	if !s.Restart {
+		p.join(s)
 		return
 	}
 	for _, r := range s.Log {
 		p.replay(s, r.Body)
 	}
-	own := &p.lanes[p.self]
-	for _, b := range own.chain[own.done.number:] {
+	if p.asked = p.cur.number + mostAnswers; !p.member {
+		p.life = s.Life
+		p.knock(s)
+		return
+	}
+	for _, b := range p.lanes[p.self].pending() {
 		s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
 	}
 	if p.last != nil {
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
-	p.asked = p.cur.number + mostAnswers
 	s.SendAll(parley.Msg{Kind: Ask, Seq: p.cur.number})
 	p.progress(s)
+}
+
+// join makes this process a member.
+func (p *process) join(s *parley.Step) {
+	p.member = true
+	if p.c.Durable {
+		s.Append([]byte{memberRecord})
+	}
+}
+
+// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
+func (p *process) knock(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
+	s.SendAll(parley.Msg{Kind: Ask, Seq: p.cur.number})
+	p.asked = p.cur.number + mostAnswers - 1
+	p.looking = true
+	s.SetTimer(lookTimer, p.wait())
 }
 
 // replay reads a record. Records come in the order in which they were appended, so the batches of a slot come before the
@@ -131,13 +171,21 @@ func (p *process) replay(s *parley.Step, body []byte) {
 	if r.Bad {
 		return
 	}
-	if kind[0] == batchRecord {
+	switch kind[0] {
+	case memberRecord:
+		p.member = true
+		return
+	case batchRecord:
 		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
 			p.lanes[source].add(b)
 		}
 		return
 	}
 	number := r.Number(mostSlot)
+	if kind[0] == ledgerRecord {
+		p.adopt(s, number, r.Rest)
+		return
+	}
 	for p.cur.number < number && p.deliver(s) {
 	}
 	k := p.cur
@@ -156,7 +204,7 @@ func (p *process) replay(s *parley.Step, body []byte) {
 // Request: a request waits until it is in a batch.
 func (p *process) Request(s *parley.Step, m parley.Msg) {
 	size := len(m.Body) + overhead
-	if p.mute || m.Kind != parley.Carried || size > p.c.Batch || p.queued+size > p.c.Queue {
+	if !p.member || m.Kind != parley.Carried || size > p.c.Batch || p.queued+size > p.c.Queue {
 		s.Refuse(s.Self, "no request to broadcast, too large, or too many")
 		return
 	}
@@ -169,7 +217,8 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 func (p *process) batch(s *parley.Step) bool {
 	own := &p.lanes[p.self]
 	end := own.tip()
-	if len(p.queue) == 0 || end != own.done && p.queued < p.c.Batch || own.size >= p.c.Flight {
+	if !p.member || len(p.queue)+len(p.greets) == 0 || end != own.done && p.queued < p.c.Batch ||
+		own.size >= p.c.Flight {
 		return false
 	}
 	count, size := 0, 0
@@ -177,7 +226,8 @@ func (p *process) batch(s *parley.Step) bool {
 		size += len(p.queue[count]) + overhead
 		count++
 	}
-	b := newBatch(p.self, end, p.queue[:count])
+	b := newBatch(p.self, own.life, end, p.queue[:count], p.greets)
+	p.greets = nil
 	clear(p.queue[:count])
 	p.queue, p.queued = p.queue[count:], p.queued-size
 	p.hold(s, p.self, b)
@@ -198,9 +248,9 @@ func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
-	case p.mute || m.Kind >= parley.Local:
+	case m.Kind >= parley.Local:
 		return
-	case m.Kind == 0 || m.Kind > Answer || m.Seq > mostSlot || int(m.Origin) >= p.c.N:
+	case m.Kind == 0 || m.Kind > Knock || m.Seq > mostSlot || int(m.Origin) >= p.c.N:
 		s.Refuse(from, "malformed message")
 		return
 	case m.Kind <= tetra.Decided:
@@ -217,6 +267,10 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.answerAsk(s, from, m)
 	case m.Kind == Answer:
 		p.takeAnswer(s, from, m)
+	case m.Kind == Snapshot:
+		p.takeSnapshot(s, from, m)
+	case m.Kind == Knock:
+		p.takeKnock(s, from, m)
 	}
 	p.progress(s)
 }
@@ -238,8 +292,8 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 		before := tip{b.number - 1, b.before}
 		p.hold(s, source, b)
 		p.follow(s, from, at, before)
-	case from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
-		s.Refuse(from, "batch of another process, a second one of its number, or too many")
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
+		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
 	}
@@ -273,8 +327,11 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.last != nil && m.Seq == p.last.number && !p.last.closed:
 		p.last.receive(s, from, m)
 		p.close()
-	case m.Kind != tetra.Decided:
-		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1].value()})
+	case m.Kind == tetra.Decided:
+	case m.Seq <= p.dropped:
+		p.answerAsk(s, from, m)
+	default:
+		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1-p.dropped].value()})
 	}
 }
 
@@ -312,6 +369,7 @@ func (p *process) close() {
 
 // progress does everything that is possible now.
 func (p *process) progress(s *parley.Step) {
+	before := p.total
 	for {
 		for p.batch(s) {
 		}
@@ -331,6 +389,7 @@ func (p *process) progress(s *parley.Step) {
 	}
 	p.catchUp(s)
 	p.beginTimers(s)
+	p.compact(s, before)
 }
 
 // feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of its
@@ -371,7 +430,7 @@ func (p *process) requestCuts(s *parley.Step) {
 
 // propose: the owner proposes its tips, if some lane has a batch after done.
 func (p *process) propose(s *parley.Step) {
-	if p.cur.owner != p.self || p.cur.in.Spoke() || !p.unordered() {
+	if !p.member || p.cur.owner != p.self || p.cur.in.Spoke() || !p.unordered() {
 		return
 	}
 	c := make(cut, p.c.N)
@@ -408,18 +467,24 @@ func (p *process) deliver(s *parley.Step) bool {
 	p.judge(s, len(body) == 0)
 	p.past = append(p.past, newKnown(body))
 	p.tenure.decided(len(body) == 0, p.c.Tenure, p.c.M)
+	joining := !p.member
+	p.admit(s)
 	p.last, p.cur = p.cur, p.newSlot(p.cur.number+1, p.tenure.owner)
+	p.last.closed = joining // it takes part from the next slot on
 	p.wants = nil
+	p.check()
 	return true
 }
 
 func (p *process) deliverBatch(s *parley.Step, source parley.ID, b *batch) {
-	b.requests(func(request []byte) {
+	p.fresh += len(b.body)
+	_, _, r := batchHead(b.body, p.c.N)
+	b.visit(r, p.c.N, func(request []byte) {
 		p.total++
-		p.lanes[source].payloads++
-		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: p.lanes[source].payloads, Value: p.total,
-			Body: request})
-	})
+		l := &p.lanes[source]
+		l.requests++
+		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: l.requests, Value: p.total, Body: request})
+	}, func(w welcome) { p.tally(source, w) })
 }
 
 // Timeout handles the timers.
@@ -435,13 +500,16 @@ func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 
 // State visits every variable.
 func (p *process) State(v *parley.Vars) {
-	v.Bool("mute", &p.mute)
+	v.DurableIf(p.c.Durable, func() { v.Bool("member", &p.member) })
+	parley.Num(v, "life", &p.life)
+	v.Bool("due", &p.due)
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("request", b) })
 	parley.Num(v, "queued", &p.queued)
 	v.DurableIf(p.c.Durable, func() {
 		parley.PerProcess(v, "lane", p.lanes, func(_ parley.ID, l *lane) { l.state(v, p.c.N) })
 		parley.Num(v, "delivered", &p.total)
 		p.tenure.state(v)
+		p.stateChecks(v)
 		parley.Slice(v, "past", &p.past, func(_ int, c *known) { c.state(v) })
 	})
 	p.stateSlot(v, "last slot", &p.last)
@@ -456,6 +524,15 @@ func (p *process) State(v *parley.Vars) {
 	parley.PerProcess(v, "answer of", p.answers, func(_ parley.ID, a *answer) {
 		parley.Num(v, "first", &a.first)
 		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
+	})
+	parley.PerProcess(v, "snapshot of", p.snapshots, func(id parley.ID, m *parley.Msg) {
+		parley.Num(v, "slot", &m.Seq)
+		v.Bytes("checkpoint", &m.Body)
+		parley.Num(v, "last welcome", &p.greeted[id])
+	})
+	parley.Slice(v, "greets", &p.greets, func(_ int, w *welcome) {
+		v.ID("process", &w.who)
+		parley.Num(v, "life", &w.life)
 	})
 	parley.Slice(v, "wants", &p.wants, func(_ int, w *want) {
 		v.ID("lane", &w.lane)

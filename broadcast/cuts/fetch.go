@@ -74,8 +74,8 @@ func (p *process) cutOf(slot uint64, d digest) []byte {
 	switch {
 	case slot == p.cur.number:
 		return p.cur.find(p.cur.cuts, d[:])
-	case slot-1 < uint64(len(p.past)) && p.past[slot-1].digest == d:
-		return p.past[slot-1].body
+	case slot-p.dropped-1 < uint64(len(p.past)) && p.past[slot-p.dropped-1].digest == d:
+		return p.past[slot-p.dropped-1].body
 	}
 	return nil
 }
@@ -110,20 +110,26 @@ func (p *process) catchUp(s *parley.Step) {
 	}
 }
 
-// answerAsk sends decisions, and own batches that are not ordered.
+// answerAsk sends decisions, or checkpoints if it has forgotten them, and own batches that are not ordered.
 func (p *process) answerAsk(s *parley.Step, from parley.ID, m parley.Msg) {
-	own := &p.lanes[p.self]
-	for _, b := range own.chain[own.done.number:] {
-		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
+	if p.member {
+		for _, b := range p.lanes[p.self].pending() {
+			s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
+		}
 	}
-	if m.Seq == 0 || m.Seq > uint64(len(p.past)) {
-		return
+	i := m.Seq - p.dropped - 1
+	switch {
+	case m.Seq <= p.dropped:
+		for _, c := range p.checks {
+			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+		}
+	case i < uint64(len(p.past)):
+		var body []byte
+		for _, c := range p.past[i:min(uint64(len(p.past)), i+mostAnswers)] {
+			body = parley.AppendBytes(body, c.body)
+		}
+		s.Send(from, parley.Msg{Kind: Answer, Seq: m.Seq, Body: body})
 	}
-	var body []byte
-	for _, c := range p.past[m.Seq-1 : min(uint64(len(p.past)), m.Seq-1+mostAnswers)] {
-		body = parley.AppendBytes(body, c.body)
-	}
-	s.Send(from, parley.Msg{Kind: Answer, Seq: m.Seq, Body: body})
 }
 
 // takeAnswer keeps decisions until their slots are current.

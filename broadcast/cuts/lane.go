@@ -33,62 +33,83 @@ const mostNumber = 1 << 40
 type batch struct {
 	tip
 	before digest // of the batch before it in the chain
+	life   uint64 // of its source
 	body   []byte
 }
 
-// newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source, the number, the
-// digest of the batch before it, the number of requests, and each request with its length.
-func newBatch(source parley.ID, after tip, requests [][]byte) batch {
-	size := 64
+// newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source and its life, the
+// number, the digest of the batch before it, the number of requests, and each request with its length; then the number of
+// welcomes, and each process with its life.
+func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welcomes []welcome) batch {
+	size := headBytes + len(welcomes)*welcomeBytes
 	for _, r := range requests {
 		size += len(r) + 5
 	}
 	body := append(make([]byte, 0, size), aBatch)
 	body = binary.AppendUvarint(body, uint64(source))
+	body = binary.AppendUvarint(body, life)
 	body = binary.AppendUvarint(body, after.number+1)
 	body = append(body, after.digest[:]...)
 	body = binary.AppendUvarint(body, uint64(len(requests)))
 	for _, r := range requests {
 		body = parley.AppendBytes(body, r)
 	}
-	return batch{tip{after.number + 1, digestOf(body)}, after.digest, body}
+	body = binary.AppendUvarint(body, uint64(len(welcomes)))
+	for _, w := range welcomes {
+		body = binary.AppendUvarint(binary.AppendUvarint(body, uint64(w.who)), w.life)
+	}
+	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body}
 }
 
 // readBatch reads a batch of one of n processes, and its source.
 func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
-	source, number, before, r := batchHead(body, n)
-	if r.Bad || number == 0 {
+	source, b, r := batchHead(body, n)
+	items := b.visit(r, n, func([]byte) {}, func(welcome) {})
+	if items == 0 || b.number == 0 {
 		return 0, batch{}, false
 	}
-	count := r.Count()
-	for range count {
-		r.Bytes()
-	}
-	return source, batch{tip{number, digestOf(body)}, before, body}, count > 0 && r.Done()
+	b.digest = digestOf(body)
+	return source, b, true
 }
 
-func batchHead(body []byte, n int) (source parley.ID, number uint64, before digest, r parley.Reader) {
+// batchHead reads the head of a batch. The reader stands before the requests.
+func batchHead(body []byte, n int) (source parley.ID, b batch, r parley.Reader) {
 	r.Rest = body
 	kind := r.Take(1)
-	source, number = r.ID(n), r.Number(mostNumber)
-	copy(before[:], r.Take(uint64(len(before))))
+	source, b.life, b.number, b.body = r.ID(n), r.Number(mostNumber), r.Number(mostNumber), body
+	copy(b.before[:], r.Take(uint64(len(b.before))))
 	r.Bad = r.Bad || kind[0] != aBatch
-	return
+	return source, b, r
 }
 
-// requests calls visit for each request of a batch.
-func (b *batch) requests(visit func(request []byte)) {
-	_, _, _, r := batchHead(b.body, parley.MaxProcesses)
-	for range r.Count() {
-		visit(r.Bytes())
+// visit calls request and admit for each request and welcome of a batch, and returns how many there are. It returns 0 if the
+// batch cannot be read.
+func (b *batch) visit(r parley.Reader, n int, request func([]byte), admit func(welcome)) uint64 {
+	requests := r.Count()
+	for range requests {
+		if body := r.Bytes(); !r.Bad {
+			request(body)
+		}
 	}
+	welcomes := r.Count()
+	for range welcomes {
+		if w := (welcome{r.ID(n), r.Number(mostNumber)}); !r.Bad {
+			admit(w)
+		}
+	}
+	if !r.Done() {
+		return 0
+	}
+	return requests + welcomes
 }
 
 // lane is what a process holds of the batches of one source.
 type lane struct {
+	life     uint64  // of the source: batches of other lives do not belong to the lane
 	done     tip     // the last delivered batch
-	payloads uint64  // number of requests delivered
-	chain    []batch // the batches from the first one on, unbroken, up to the last one held; done is among them
+	requests uint64  // number of requests delivered
+	base     tip     // the batch before the first one of the chain
+	chain    []batch // the batches after base, unbroken, up to the last one held; done is base or among them
 	loose    []batch // batches after done that are held, but not in the chain: forks, or batches before them are missing
 	size     int     // bytes of all batches after done
 }
@@ -96,7 +117,7 @@ type lane struct {
 // tip returns the last batch of the chain.
 func (l *lane) tip() tip {
 	if len(l.chain) == 0 {
-		return tip{}
+		return l.base
 	}
 	return l.chain[len(l.chain)-1].tip
 }
@@ -115,7 +136,7 @@ func (l *lane) at(t tip) *batch {
 
 // numbered reports whether the lane holds a batch of this number.
 func (l *lane) numbered(number uint64) bool {
-	return number <= uint64(len(l.chain)) || slices.ContainsFunc(l.loose, func(b batch) bool { return b.number == number })
+	return number <= l.tip().number || slices.ContainsFunc(l.loose, func(b batch) bool { return b.number == number })
 }
 
 // add holds a batch, and extends the chain as far as possible.
@@ -158,25 +179,52 @@ func (l *lane) advance(t tip, deliver func(b *batch)) {
 			x = tip{x.number - 1, b.before}
 		}
 		slices.Reverse(fork)
-		l.chain = append(l.chain[:l.done.number], fork...)
+		l.chain = append(l.chain[:l.done.number-l.base.number], fork...)
 	}
-	for i := l.done.number; i < t.number; i++ {
-		deliver(&l.chain[i])
+	list := l.pending()
+	for i := range list[:t.number-l.done.number] {
+		deliver(&list[i])
 	}
 	l.done = t
+	l.tidy()
+}
+
+// pending returns the batches of the chain after done.
+func (l *lane) pending() []batch { return l.chain[l.done.number-l.base.number:] }
+
+// tidy drops loose batches that cannot be delivered any more, and counts bytes anew.
+func (l *lane) tidy() {
 	l.size = 0
-	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= t.number })
-	for _, b := range l.loose {
-		l.size += len(b.body)
+	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= l.done.number || b.life != l.life })
+	for _, list := range [][]batch{l.loose, l.pending()} {
+		for _, b := range list {
+			l.size += len(b.body)
+		}
 	}
-	for _, b := range l.chain[t.number:] {
-		l.size += len(b.body)
-	}
+}
+
+// drop forgets the delivered batches up to t, which is base or in the chain.
+func (l *lane) drop(t tip) {
+	l.chain = slices.Delete(l.chain, 0, int(t.number-l.base.number))
+	l.base = t
+}
+
+// begin begins another life of the source: what is not delivered is dropped.
+func (l *lane) begin(life uint64) {
+	l.life = life
+	l.chain = l.chain[:l.done.number-l.base.number]
+	l.tidy()
+}
+
+// skip continues the lane after a tip that was delivered by others.
+func (l *lane) skip(life uint64, done tip) {
+	l.chain, l.base, l.done = nil, done, done
+	l.begin(life)
 }
 
 // inChain returns a batch of the chain, or nil.
 func (l *lane) inChain(t tip) *batch {
-	if i := t.number - 1; i < uint64(len(l.chain)) && l.chain[i].digest == t.digest {
+	if i := t.number - l.base.number - 1; i < uint64(len(l.chain)) && l.chain[i].digest == t.digest {
 		return &l.chain[i]
 	}
 	return nil
@@ -212,8 +260,10 @@ func readCut(body []byte, n int) (cut, bool) {
 }
 
 func (l *lane) state(v *parley.Vars, n int) {
+	parley.Num(v, "life", &l.life)
 	l.done.state(v, "done")
-	parley.Num(v, "delivered requests", &l.payloads)
+	l.base.state(v, "base")
+	parley.Num(v, "delivered requests", &l.requests)
 	for _, list := range []*[]batch{&l.chain, &l.loose} {
 		parley.Slice(v, "batch", list, func(_ int, b *batch) {
 			v.Bytes("bytes", &b.body)

@@ -32,10 +32,20 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		case m.Kind == Answer:
 			lies = append(lies, func() []byte { return parley.AppendBytes(nil, madeUp(s.N, nil)) })
 		}
-		switch k := s.Choose(len(lies) + 2); k {
-		case 0:
+		frames := m.Kind == tetra.Proposal && len(m.Body) > 0
+		choices := len(lies) + 2
+		if frames {
+			choices++
+		}
+		switch k := s.Choose(choices); {
+		case k == 0:
 			out = append(out, honest)
-		case len(lies) + 1:
+		case k == choices-1:
+		case k > len(lies):
+			batch := honest
+			batch.Msg = parley.Msg{Kind: Batch}
+			batch.Msg.Body, honest.Msg.Body = framed(s, m.Body)
+			out = append(out, honest, batch)
 		default:
 			honest.Msg.Body = lies[k-1]()
 			out = append(out, honest)
@@ -51,10 +61,14 @@ func forked(s *parley.Step, t *parley.Turn, body []byte) []byte {
 		return body
 	}
 	var list [][]byte
-	b.requests(func(r []byte) { list = append(list, r) })
-	last := &list[len(list)-1]
-	*last = another(s, t, *last, b.number)
-	return newBatch(source, tip{b.number - 1, b.before}, list).body
+	var welcomes []welcome
+	_, _, r := batchHead(body, s.N)
+	b.visit(r, s.N, func(r []byte) { list = append(list, r) }, func(w welcome) { welcomes = append(welcomes, w) })
+	if len(list) > 0 {
+		last := &list[len(list)-1]
+		*last = another(s, t, *last, b.number)
+	}
+	return newBatch(source, b.life, tip{b.number - 1, b.before}, list, welcomes).body
 }
 
 // another is the lie of the layer above, or the request with a mark and the number of the batch, so that a liar never
@@ -94,6 +108,21 @@ func madeUp(n int, body []byte) []byte {
 		c[i].digest[0]++
 	}
 	return c.encode()
+}
+
+// framed is a batch in the name of a correct process that did not send it, and a cut with this batch.
+func framed(s *parley.Step, body []byte) (forged, with []byte) {
+	c, ok := readCut(body, s.N)
+	victim := parley.ID(0)
+	for s.Members.Has(victim) {
+		victim++
+	}
+	if !ok || int(victim) >= s.N {
+		return nil, body
+	}
+	b := newBatch(victim, 0, tip{c[victim].number, c[victim].digest}, [][]byte{[]byte("forged")}, nil)
+	c[victim] = b.tip
+	return b.body, c.encode()
 }
 
 // flipped is another digest.

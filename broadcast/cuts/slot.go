@@ -75,13 +75,16 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 		m := &e.Msg
 		switch e.Op {
 		case parley.OpSend:
+			if !k.p.member {
+				return true // it only listens
+			}
 			m.Seq, m.Value = k.number, m.Seq<<viewShift|m.Value
 			if m.Kind == tetra.Proposal && len(m.Body) > 0 {
 				m.Body = k.find(k.cuts, m.Body)
 			}
 		case parley.OpAppend:
 			m.Body = append(binary.AppendUvarint([]byte{slotRecord}, k.number), m.Body...)
-			return !k.p.c.Durable
+			return !k.p.c.Durable || !k.p.member
 		}
 		return false
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 func TestSuite(t *testing.T) {
-	for _, c := range []cuts.Config{{N: 4, M: 1}, {N: 4, M: 1, Durable: true}, {N: 7, M: 2, Tenure: 3}} {
+	for _, c := range []cuts.Config{{N: 4, M: 1}, {N: 4, M: 1, Durable: true}, {N: 5, M: 1, Tenure: 3}} {
 		t.Run("", func(t *testing.T) { parleytest.Suite(t, cuts.New(c), parleytest.Options{Recovers: c.Durable}) })
 	}
 }

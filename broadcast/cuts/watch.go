@@ -32,7 +32,7 @@ func (p *process) beginTimers(s *parley.Step) {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}
-	if _, decided := k.in.Decision(); k.timing || decided {
+	if _, decided := k.in.Decision(); k.timing || decided || !p.member {
 		return
 	}
 	speakers := 0
@@ -61,6 +61,9 @@ func (p *process) expire(s *parley.Step) {
 // process holds: they may believe m+1 processes.
 func (p *process) look(s *parley.Step) {
 	p.looking = false
+	if !p.member {
+		p.knock(s)
+	}
 	for _, w := range p.wants {
 		p.request(s, p.self, w)
 	}
@@ -82,7 +85,7 @@ func (p *process) look(s *parley.Step) {
 			stuck = stuck || p.looks[i] > 1
 		}
 	}
-	if stuck {
+	if stuck && p.member {
 		p.tellTips(s)
 	}
 }
