@@ -129,6 +129,8 @@ func (p *process) Start(s *parley.Step) {
 	}
 	for _, r := range s.Log {
 		p.replay(s, r.Body)
+		for p.deliver(s) {
+		}
 	}
 	if p.asked = p.cur.number + mostAnswers; !p.member {
 		p.life = s.Life
@@ -163,8 +165,7 @@ func (p *process) knock(s *parley.Step) {
 	s.SetTimer(lookTimer, p.wait())
 }
 
-// replay reads a record. Records come in the order in which they were appended, so the batches of a slot come before the
-// first record of the next slot.
+// replay reads a record. Records come in the order in which they were appended.
 func (p *process) replay(s *parley.Step, body []byte) {
 	r := parley.Reader{Rest: body}
 	kind := r.Take(1)
@@ -185,8 +186,6 @@ func (p *process) replay(s *parley.Step, body []byte) {
 	if kind[0] == ledgerRecord {
 		p.adopt(s, number, r.Rest)
 		return
-	}
-	for p.cur.number < number && p.deliver(s) {
 	}
 	k := p.cur
 	if p.last != nil && p.last.number == number {
@@ -458,6 +457,9 @@ func (p *process) deliver(s *parley.Step) bool {
 	}
 	body := p.cur.find(p.cur.cuts, value)
 	c, _ := readCut(body, p.c.N)
+	if !p.complete(s, p.self, c, true) {
+		return false
+	}
 	for i, t := range c {
 		l := &p.lanes[i]
 		if _, leads := l.follow(t); leads && t != l.done {
