@@ -30,8 +30,16 @@ const (
 	Knock
 )
 
-// Skipped indicates that a process missed deliveries that the others do not keep: the next one is after position Value.
-const Skipped parley.Kind = parley.Indication + 0x38
+// The indications.
+const (
+	// Out indicates that this process takes no part until it indicates Admitted.
+	Out parley.Kind = parley.Indication + 0x38 + iota
+	// Admitted indicates that this process takes part again.
+	Admitted
+	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before it,
+	// and the others do not keep them.
+	Skipped
+)
 
 // The timers.
 const (
@@ -134,6 +142,8 @@ func (p *process) Start(s *parley.Step) {
 	}
 	if p.asked = p.cur.number + mostAnswers; !p.member {
 		p.life = s.Life
+		s.Indicate(parley.Msg{Kind: Out})
+		s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
 		p.knock(s)
 		return
 	}
