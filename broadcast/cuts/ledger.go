@@ -54,6 +54,7 @@ func (p *process) admit(s *parley.Step) {
 		if parley.ID(id) == p.self && !p.member && x.life == p.life {
 			p.lost = max(p.lost, p.cur.number+1)
 			p.join(s)
+			s.Indicate(parley.Msg{Kind: Admitted})
 		}
 	}
 }
@@ -156,11 +157,12 @@ func (p *process) adopt(s *parley.Step, slot uint64, body []byte) bool {
 	p.past, p.dropped, p.fresh = nil, slot, 0
 	p.last, p.cur = nil, p.newSlot(slot+1, t.owner)
 	p.wants = nil
+	s.Indicate(parley.Msg{Kind: Skipped, Seq: total})
 	p.more, p.asked, p.snapshots = true, 0, make([]parley.Msg, p.c.N)
 	if p.lost = max(p.lost, p.cur.number); !p.member && p.lanes[p.self].life == p.life {
 		p.join(s)
+		s.Indicate(parley.Msg{Kind: Admitted})
 	}
-	s.Indicate(parley.Msg{Kind: Skipped, Value: total})
 	p.due = p.c.Durable
 	return true
 }
