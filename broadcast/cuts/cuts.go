@@ -222,11 +222,12 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.progress(s)
 }
 
-// batch sends a batch of own requests, if all its batches are ordered, or enough requests wait for another one.
+// batch sends a batch of own requests, if all its batches are ordered or in the cut of the owner, or enough requests wait for
+// another one.
 func (p *process) batch(s *parley.Step) bool {
 	own := &p.lanes[p.self]
 	end := own.tip()
-	if !p.member || len(p.queue)+len(p.greets) == 0 || end != own.done && p.queued < p.c.Batch ||
+	if !p.member || len(p.queue)+len(p.greets) == 0 || end != own.done && p.cur.mine < end.number && p.queued < p.c.Batch ||
 		own.size >= p.c.Flight {
 		return false
 	}
@@ -448,6 +449,7 @@ func (p *process) propose(s *parley.Step) {
 	}
 	body := c.encode()
 	k := newKnown(body)
+	p.cur.mine = c[p.self].number
 	p.cur.keep(s, k)
 	p.cur.run(s, func(in *tetra.Instance) { in.Propose(s, k.digest[:]) })
 }

@@ -107,6 +107,9 @@ func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 func (k *slot) hear(from parley.ID, body []byte) []byte {
 	c := newKnown(body)
 	k.heard[from] = c
+	if list, ok := readCut(body, k.p.c.N); ok && from == k.owner {
+		k.mine = max(k.mine, list[k.p.self].number)
+	}
 	return c.digest[:]
 }
 
@@ -167,6 +170,7 @@ func (k *slot) state(v *parley.Vars) {
 	})
 	v.Machine("agreement", k.in)
 	parley.PerProcess(v, "heard", k.heard, func(_ parley.ID, c *known) { c.state(v) })
+	parley.Num(v, "mine", &k.mine)
 	v.Bool("timing", &k.timing)
 	v.Bool("closed", &k.closed)
 	v.Bool("asked", &k.asked)
