@@ -17,6 +17,7 @@ type slot struct {
 
 	cuts   []known    // cuts whose batches this process holds
 	heard  []known    // by process: the last cut that it sent
+	mine   uint64     // up to this number own batches are in a cut of the owner
 	timing bool       // the timer of the view runs, or ran
 	closed bool       // a quorum has decided
 	asked  bool       // the others were asked to repeat what they said
