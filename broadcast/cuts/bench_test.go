@@ -12,8 +12,8 @@ import (
 	"parley/trace"
 )
 
-// BenchmarkOrder orders requests of 64 bytes, a given number per message delay at each of four processes, all correct: one
-// operation is one request, delivered everywhere.
+// BenchmarkOrder orders requests of 64 bytes, a given number per message delay at each of four processes, all correct:
+// one operation is one request, delivered everywhere.
 func BenchmarkOrder(b *testing.B) {
 	for _, each := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("n=4/each=%d", each), func(b *testing.B) {

@@ -12,18 +12,19 @@ import (
 // Config must be identical on all processes.
 type Config struct {
 	N, M int // processes, and faults to tolerate
-	// Durable means that processes restart with their state. A process that restarts without it asks the others to be admitted.
+	// Durable means that processes restart with their state. A process that restarts without it asks the others to be
+	// admitted.
 	Durable bool
-	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may wait for a
-	// batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process sends, by default 32
-	// batches. The others keep twice as many bytes of it.
+	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may
+	// wait for a batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process
+	// sends, by default 32 batches. The others keep twice as many bytes of it.
 	Batch, Queue, Flight int
-	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8 times the
-	// usual duration of a slot. Each view is twice as long as the view before.
+	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8
+	// times the usual duration of a slot. Each view is twice as long as the view before.
 	Least, Most parley.Tick
-	// Checkpoint and KeepBytes say how much a process keeps for others that are behind: at least the last Checkpoint slots, by
-	// default 256, or KeepBytes bytes of batches, by default 64 MiB, and at most twice as much. A process that is further behind
-	// misses deliveries.
+	// Checkpoint and KeepBytes say how much a process keeps for others that are behind: at least the last Checkpoint
+	// slots, by default 256, or KeepBytes bytes of batches, by default 64 MiB, and at most twice as much. A process
+	// that is further behind misses deliveries.
 	Checkpoint, KeepBytes int
 	// Tenure is for how many slots one process remains the owner, by default 1024.
 	Tenure int
@@ -50,8 +51,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check returns an error that names the first fault of c, or nil. It does not check whether n processes tolerate m faults:
-// see Bound.
+// check returns an error that names the first fault of c, or nil. It does not check whether n processes tolerate m
+// faults: see Bound.
 func (c Config) check() error {
 	switch {
 	case c.N < 1 || c.N > parley.MaxProcesses:

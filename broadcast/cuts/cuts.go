@@ -1,20 +1,72 @@
-// Package cuts: see below.
+// Package cuts implements total order broadcast among processes that may lie, and its safety never rests on time.
+//
+// The problem: reliable broadcast in which any two correct processes deliver messages in the same order. At most m of
+// the n processes are faulty, and faulty processes may do anything.
+//
+// The model: asynchronous messages, links that keep the order of messages and say which process sent them, and
+// processes that restart with their state. Messages are oral (unsigned). The bound: n > 3m. Every message of a correct
+// process is delivered if messages and clocks are timely from some moment on.
+//
+// Each process has a lane: a chain of batches of its requests, which it sends to all. The processes decide on one cut
+// after another, by one agreement of package tetra for each. The agreements are called slots. A cut names for each
+// lane the digest of a batch. It orders all batches of each lane up to the named one: lane by lane, in the order of
+// the sources. So the lane of a silent process costs nothing, and a cut takes everything that came in the meantime.
+//
+// One process owns the current slot, and proposes the last batches that it holds. It remains the owner until a slot is
+// decided on nothing, see tenure. The agreement is on the digest of the cut. A process echoes a cut only if it has
+// every batch of the cut from its source. When m+1 processes speak for a cut, one of them is correct, so a process
+// that lacks batches then requests them from others. A digest proves that a batch is the right one.
+//
+// Slot k+1 begins at a process when it has delivered slot k. It then takes part in slot k only until a quorum has
+// decided slot k. Whether a batch is delivered follows from the decided cuts alone: if the chain of a lane from the
+// cut does not lead to the last delivered batch, the lane is left out. All correct processes find the same, so they
+// deliver the same.
+//
+// A faulty source may send a batch to the owner and not to others, who then do not echo. To prevent that, a process
+// whose batches wait says to all which batches it holds (Tips). A process believes this if m+1 processes say so. If a
+// slot fails, the owners for some time propose only those batches of such a lane that 2m+1 processes hold (strict). A
+// faulty owner may leave out a lane. So a process does not echo a cut that leaves out a batch that has waited long, if
+// 2m+1 processes hold the batch.
+//
+// Each process keeps the batches and cuts since the checkpoint before the last one. A process that is further behind
+// takes over a checkpoint that m+1 processes tell alike. It does not deliver what it missed, and indicates this
+// (Skipped).
+//
+// A process that restarts without its state might contradict what it said before. So it is silent, and asks all
+// members to admit it. Each member puts a welcome into its own lane. When the welcomes of m+1 members are delivered,
+// the process takes part from the next slot on. At least one of them is correct and gave its welcome after the old
+// life of the process had ended, so the old life never spoke in this slot.
+//
+// The order does not promise fairness among sources, nor a latency while owners lie. If more than m processes are
+// down, nothing is delivered until they are back, and nothing is lost if their disks are intact. If Config.Durable is
+// false, a process keeps its state in memory, and at most m processes may restart at the same time.
+//
+// Source: lanes and cuts are from Giridharan and others, Autobahn: Seamless high speed BFT (SOSP 2024), without its
+// signatures.
+//
+// # Decisions
+//
+// A process requests a batch from others only if m+1 processes speak for it. Motive: a faulty owner could otherwise
+// make up a batch in the name of a correct process, and answer the requests for it. Cost: if a source reaches only the
+// owner, the slot fails, and its lane is strict for some time.
+//
+// Checkpoints need no messages. Motive: when a process delivers a slot, a quorum has taken part in this slot, so m+1
+// correct processes have delivered the slot before. Cost: a process that is far behind must wait until m+1 others tell
+// the same checkpoint.
 package cuts
 
 import (
-	"slices"
-
 	"parley"
 	"parley/agreement/tetra"
 )
 
-// The messages. Those of package tetra come first: Seq is the slot, Value the view and the phase, see slot.run. Body is a cut
-// in PROPOSE, a report in ENTER, and otherwise the digest of a cut.
+// The messages. Those of package tetra come first: Seq is the slot, Value the view and the phase, see slot.run. Body
+// is a cut in PROPOSE, a report in ENTER, and otherwise the digest of a cut.
 const (
 	// Batch carries a batch, in Body.
 	Batch parley.Kind = tetra.Decided + 1 + iota
-	// Fetch requests batches of lane Origin: the batch of number Seq with the digest in Body, and those before it down to
-	// number Value. Seq 0 requests the cut with the digest in Body, for slot Value.
+	// Fetch requests batches of lane Origin: the batch of number Seq with the digest in Body, and those before it down
+	// to number Value. Seq 0 requests the cut with the digest in Body, for slot Value.
 	Fetch
 	// Cut carries a cut of slot Seq, in Body.
 	Cut
@@ -36,8 +88,8 @@ const (
 	Out parley.Kind = parley.Indication + 0x38 + iota
 	// Admitted indicates that this process takes part again.
 	Admitted
-	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before it,
-	// and the others do not keep them.
+	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before
+	// it, and the others do not keep them.
 	Skipped
 )
 
@@ -56,80 +108,39 @@ const (
 	memberRecord // this process takes part: it is no longer joining
 )
 
-const (
-	doublings    = 20      // views after which views no longer get longer
-	burst        = 1 << 20 // bytes of batches that answer one Fetch
-	mostAnswers  = 64      // decisions in one Answer
-	mostSlot     = 1 << 40 // no slot has a greater number
-	earlyPerPeer = 64      // messages of the next slot that are kept from each process
-	overhead     = 5       // bytes of a request in a batch in addition to its own
-	headBytes    = 64      // bytes of a batch before the first request
-)
+// mostSlot is greater than every slot.
+const mostSlot = 1 << 40
 
 type process struct {
-	c      Config
+	ledger
 	self   parley.ID
 	member bool   // takes part; a process that restarts without its state must first be admitted
 	life   uint64 // in which it asks to be admitted
 
-	queue  [][]byte // own requests that are in no batch
-	queued int      // their bytes
-	lanes  []lane
-	total  uint64 // requests delivered
+	queue   [][]byte  // own requests that are in no batch
+	queued  int       // their bytes
+	greets  []welcome // welcomes for the next own batch
+	greeted []uint64  // by process: the last life that this process welcomed
 
-	tenure   tenure
-	welcomes []votes      // by process
-	checks   []checkpoint // the last two
-	fresh    int          // bytes delivered since the last one
-	dropped  uint64       // slots that are forgotten
-	due      bool         // the log can be shortened
-	past     []known      // the decided cuts of the slots after these
-	last     *slot        // the slot before the current one, for processes that have not decided it; nil: none
-	cur      *slot
-	early    []message // messages of the next slot
+	last *slot // the slot before the current one, for processes that have not decided it; nil: none
+	cur  *slot
 
-	at        []uint64     // by process: the greatest slot in which it has spoken
-	lost      uint64       // the greatest slot of which a message was not kept
-	asked     uint64       // slots up to this one were asked for
-	more      bool         // somebody knows decisions of later slots
-	answers   []answer     // by process: its last Answer
-	snapshots []parley.Msg // by process: its last Snapshot
-	greeted   []uint64     // by process: the last life that this process welcomed
-	greets    []welcome    // welcomes for the next own batch
-	wants     []want
-	usual     parley.Tick // the smoothed duration of a slot
+	fetcher
+	catchup
 	watch
-}
-
-// message is a message that waits for its slot.
-type message struct {
-	from parley.ID
-	m    parley.Msg
-}
-
-// answer is the decisions of consecutive slots.
-type answer struct {
-	first uint64
-	cuts  [][]byte
-}
-
-// want is a batch, or a cut if its number is 0, that was requested from others.
-type want struct {
-	lane parley.ID
-	tip  tip
-	size int // bytes of answers since the request
+	looking bool // the timer to look runs
+	due     bool // the log can be shortened
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self, lanes: make([]lane, c.N), at: make([]uint64, c.N), answers: make([]answer, c.N),
-		snapshots: make([]parley.Msg, c.N), greeted: make([]uint64, c.N), welcomes: make([]votes, c.N),
-		tenure: tenure{fails: make([]uint8, c.N)}, watch: newWatch(c.N)}
+	p := &process{self: self, ledger: newLedger(c), greeted: make([]uint64, c.N), catchup: newCatchup(c)}
+	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self}, newWatch(&p.ledger)
 	p.cur = p.newSlot(1, 0)
 	return p
 }
 
-// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without its
-// state it might contradict what it said before, so it asks to be admitted.
+// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without
+// its state it might contradict what it said before, so it asks to be admitted.
 func (p *process) Start(s *parley.Step) {
 	if !s.Restart {
 		p.join(s)
@@ -140,7 +151,7 @@ func (p *process) Start(s *parley.Step) {
 		for p.deliver(s) {
 		}
 	}
-	if p.asked = p.cur.number + mostAnswers; !p.member {
+	if !p.member {
 		p.life = s.Life
 		s.Indicate(parley.Msg{Kind: Out})
 		s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
@@ -154,7 +165,7 @@ func (p *process) Start(s *parley.Step) {
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
-	s.SendAll(parley.Msg{Kind: Ask, Seq: p.cur.number})
+	p.ask(s, p.cur.number)
 	p.progress(s)
 }
 
@@ -169,8 +180,7 @@ func (p *process) join(s *parley.Step) {
 // knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
 func (p *process) knock(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
-	s.SendAll(parley.Msg{Kind: Ask, Seq: p.cur.number})
-	p.asked = p.cur.number + mostAnswers - 1
+	p.ask(s, p.cur.number)
 	p.looking = true
 	s.SetTimer(lookTimer, p.wait())
 }
@@ -194,7 +204,7 @@ func (p *process) replay(s *parley.Step, body []byte) {
 	}
 	number := r.Number(mostSlot)
 	if kind[0] == ledgerRecord {
-		p.adopt(s, number, r.Rest)
+		p.skip(s, number, r.Rest)
 		return
 	}
 	k := p.cur
@@ -222,13 +232,13 @@ func (p *process) Request(s *parley.Step, m parley.Msg) {
 	p.progress(s)
 }
 
-// batch sends a batch of own requests, if all its batches are ordered or in the cut of the owner, or enough requests wait for
-// another one.
+// batch sends a batch of own requests, if all its batches are ordered or in the cut of the owner, or enough requests
+// wait for another one.
 func (p *process) batch(s *parley.Step) bool {
 	own := &p.lanes[p.self]
 	end := own.tip()
-	if !p.member || len(p.queue)+len(p.greets) == 0 || end != own.done && p.cur.mine < end.number && p.queued < p.c.Batch ||
-		own.size >= p.c.Flight {
+	under := end != own.done && p.cur.mine < end.number
+	if !p.member || len(p.queue)+len(p.greets) == 0 || under && p.queued < p.c.Batch || own.size >= p.c.Flight {
 		return false
 	}
 	count, size := 0, 0
@@ -252,10 +262,11 @@ func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 		s.Append(append([]byte{batchRecord}, b.body...))
 	}
 	if p.strict[source] >= p.cur.number {
-		p.tellTips(s)
+		p.sayTips(s)
 	}
 }
 
+// Receive handles a message.
 func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case m.Kind >= parley.Local:
@@ -268,19 +279,23 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Batch:
 		p.take(s, from, m)
 	case m.Kind == Fetch:
-		p.answerFetch(s, from, m)
+		p.answerFetch(s, from, m, p.cur)
 	case m.Kind == Cut:
-		p.takeCut(s, from, m)
+		if p.takeCut(s, from, m) && m.Seq == p.cur.number {
+			p.cur.hear(from, m.Body)
+		}
 	case m.Kind == Tips:
 		p.takeTips(s, from, m)
 	case m.Kind == Ask:
-		p.answerAsk(s, from, m)
+		p.answerAsk(s, from, m.Seq)
 	case m.Kind == Answer:
-		p.takeAnswer(s, from, m)
+		p.takeAnswer(s, from, m, p.cur.number)
 	case m.Kind == Snapshot:
-		p.takeSnapshot(s, from, m)
+		if m.Seq >= p.cur.number && p.takeSnapshot(from, m) {
+			p.adopt(s, from, m)
+		}
 	case m.Kind == Knock:
-		p.takeKnock(s, from, m)
+		p.takeKnock(from, m)
 	}
 	p.progress(s)
 }
@@ -288,20 +303,16 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // take holds a batch that comes from its source, or that was requested.
 func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	source, b, ok := readBatch(m.Body, p.c.N)
-	if !ok || len(m.Body) > p.c.Batch+headBytes || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
+	if !ok || len(m.Body) > p.c.Batch+headBytes+p.c.N*welcomeBytes || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
 		s.Refuse(from, "batch that cannot be read")
 		return
 	}
 	l := &p.lanes[source]
-	at := slices.IndexFunc(p.wants, func(w want) bool { return w.lane == source && w.tip == b.tip })
 	switch {
-	case b.number <= l.done.number || l.at(b.tip) != nil:
-		return // it is here
-	case at >= 0:
-		p.wants[at].size += len(b.body)
-		before := tip{b.number - 1, b.before}
+	case b.number <= l.done.number || l.at(b.tip) != nil: // it is here
+	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
-		p.follow(s, from, at, before)
+		p.follow(s, from, source, b)
 	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
 		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
@@ -321,60 +332,22 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "no such slot")
 		return
 	}
-	if m.Kind != tetra.Wish || m.Value&1 == 0 { // a request to repeat may come before the slot begins at its sender
-		p.at[from] = max(p.at[from], m.Seq)
-	}
+	p.spoke(from, m)
 	now := p.cur.number
 	switch {
 	case m.Seq == now:
 		p.cur.receive(s, from, m)
-	case m.Seq == now+1:
-		if !p.keepEarly(from, m) {
-			p.lost = max(p.lost, m.Seq)
-		}
 	case m.Seq > now:
-		p.lost = max(p.lost, m.Seq)
+		p.keepEarly(from, m, now)
 	case p.last != nil && m.Seq == p.last.number && !p.last.closed:
 		p.last.receive(s, from, m)
-		p.close()
+		p.last.close(p.at)
 	case m.Kind == tetra.Decided:
 	case m.Seq <= p.dropped:
-		p.answerAsk(s, from, m)
+		p.answerAsk(s, from, m.Seq)
 	default:
 		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1-p.dropped].value()})
 	}
-}
-
-// keepEarly keeps a message for its slot, if there is room for it.
-func (p *process) keepEarly(from parley.ID, m parley.Msg) bool {
-	count := 0
-	for _, x := range p.early {
-		if x.from == from {
-			if count++; x.m.Equal(m) {
-				return true
-			}
-		}
-	}
-	if count >= earlyPerPeer {
-		return false
-	}
-	p.early = append(p.early, message{from, m})
-	return true
-}
-
-// close ends the part of this process in the last slot, when a quorum has decided the slot: m+1 correct processes know the
-// decision, and tell it to every process that asks.
-func (p *process) close() {
-	if p.last == nil || p.last.closed {
-		return
-	}
-	beyond := 0
-	for q := range p.at {
-		if p.at[q] > p.last.number || parley.ID(q) == p.self || p.last.in.Knows(parley.ID(q)) {
-			beyond++
-		}
-	}
-	p.last.closed = 2*beyond > p.c.N+p.c.M
 }
 
 // progress does everything that is possible now.
@@ -391,194 +364,211 @@ func (p *process) progress(s *parley.Step) {
 		p.propose(s)
 		p.cur.hold(s)
 		p.cur.run(s, func(in *tetra.Instance) { in.Try(s) })
-		p.requestCuts(s)
+		p.cur.request(s)
 		if !p.deliver(s) {
 			break
 		}
-		p.close()
+		p.last.close(p.at)
 	}
-	p.catchUp(s)
+	if p.shouldAsk(p.cur.number) {
+		p.ask(s, p.cur.number)
+	}
 	p.beginTimers(s)
-	p.compact(s, before)
+	// The log gets shorter only in a step without deliveries: if the process crashes in a step with deliveries, it
+	// delivers again what is in its log.
+	if p.due && p.total == before {
+		p.due = false
+		s.Compact()
+	}
 }
 
-// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of its
-// sender.
+// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
+// its sender.
 func (p *process) feed(s *parley.Step) {
-	early := p.early
-	p.early = nil
-	for _, x := range early {
-		switch {
-		case x.m.Seq == p.cur.number:
-			p.cur.receive(s, x.from, x.m)
-		case x.m.Seq > p.cur.number:
-			p.early = append(p.early, x)
-		}
+	for _, x := range p.dueMessages(p.cur.number) {
+		p.cur.receive(s, x.from, x.m)
 	}
-	for q := range p.answers {
-		a := &p.answers[q]
-		if i := p.cur.number - a.first; a.first <= p.cur.number && i < uint64(len(a.cuts)) && p.cur.told.Add(parley.ID(q)) {
-			m := parley.Msg{Kind: tetra.Decided, Seq: p.cur.number}
-			if len(a.cuts[i]) > 0 {
-				m.Body = p.cur.hear(parley.ID(q), a.cuts[i])
-			}
-			p.cur.receive(s, parley.ID(q), m)
+	for q := range parley.ID(p.c.N) {
+		body, known := p.decision(q, p.cur.number)
+		if !known || !p.cur.fed.Add(q) {
+			continue
 		}
+		m := parley.Msg{Kind: tetra.Decided, Seq: p.cur.number}
+		if len(body) > 0 {
+			m.Body = p.cur.hear(q, body)
+		}
+		p.cur.receive(s, q, m)
 	}
 }
 
-// requestCuts requests the cuts that others speak for and that this process has not heard.
-func (p *process) requestCuts(s *parley.Step) {
-	for _, v := range p.cur.in.Wanted() {
-		if p.cur.find(p.cur.heard, v) == nil {
-			w := want{}
-			copy(w.tip.digest[:], v)
-			p.fetch(s, p.self, w)
-		}
-	}
-}
-
-// propose: the owner proposes its tips, if some lane has a batch after done.
+// propose: the owner proposes the last batches that it holds, if some of them are not ordered.
 func (p *process) propose(s *parley.Step) {
-	if !p.member || p.cur.owner != p.self || p.cur.in.Spoke() || !p.unordered() {
+	k := p.cur
+	if !p.member || k.owner != p.self || k.in.Spoke() || !p.unordered() {
 		return
 	}
 	c := make(cut, p.c.N)
-	for i := range p.lanes {
-		c[i] = p.offered(parley.ID(i))
+	for i := range c {
+		c[i] = p.offered(parley.ID(i), k.number)
 	}
-	body := c.encode()
-	k := newKnown(body)
-	p.cur.mine = c[p.self].number
-	p.cur.keep(s, k)
-	p.cur.run(s, func(in *tetra.Instance) { in.Propose(s, k.digest[:]) })
+	x := newKnown(c.encode())
+	k.mine = c[p.self].number
+	k.keep(s, x)
+	k.run(s, func(in *tetra.Instance) { in.Propose(s, x.digest[:]) })
 }
 
-// unordered reports whether this process holds a batch that is not ordered.
-func (p *process) unordered() bool {
-	return slices.ContainsFunc(p.lanes, func(l lane) bool { return l.tip() != l.done })
-}
-
-// deliver delivers the current slot if it is decided and nothing is missing. The next slot is then the current one. Each lane
-// whose tip in the cut leads to done is delivered up to the tip, in the order of the sources. The other lanes are left out: an
-// old tip, or a fork. All processes find the same, because they have the same done, and have fetched everything.
+// deliver delivers the current slot if it is decided and nothing is missing. The next slot is then the current one.
 func (p *process) deliver(s *parley.Step) bool {
-	value, decided := p.cur.in.Decision()
-	if !decided || len(value) > 0 && !p.cur.Holds(value) {
+	k := p.cur
+	value, decided := k.in.Decision()
+	if !decided || len(value) > 0 && !k.Holds(value) {
 		return false
 	}
-	body := p.cur.find(p.cur.cuts, value)
+	body := k.find(k.cuts, value)
 	c, _ := readCut(body, p.c.N)
-	if !p.complete(s, p.self, c, true) {
+	if !k.complete(s, p.self, c, true) {
 		return false
 	}
-	for i, t := range c {
-		l := &p.lanes[i]
-		if _, leads := l.follow(t); leads && t != l.done {
-			l.advance(t, func(b *batch) { p.deliverBatch(s, parley.ID(i), b) })
-		}
-	}
-	p.judge(s, len(body) == 0)
-	p.past = append(p.past, newKnown(body))
-	p.tenure.decided(len(body) == 0, p.c.Tenure, p.c.M)
-	joining := !p.member
-	p.admit(s)
-	p.last, p.cur = p.cur, p.newSlot(p.cur.number+1, p.tenure.owner)
-	p.last.closed = joining // it takes part from the next slot on
+	p.judge(k, len(body) == 0, s.Now)
+	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
+		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: p.total, Body: request})
+	})
+	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
+	p.last.closed = !p.member // it takes part from the next slot on
+	p.admitted(s)
 	p.wants = nil
-	p.check()
+	p.due = p.check(k.number) && p.c.Durable || p.due
 	return true
 }
 
-func (p *process) deliverBatch(s *parley.Step, source parley.ID, b *batch) {
-	p.fresh += len(b.body)
-	_, _, r := batchHead(b.body, p.c.N)
-	b.visit(r, p.c.N, func(request []byte) {
-		p.total++
-		l := &p.lanes[source]
-		l.requests++
-		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: l.requests, Value: p.total, Body: request})
-	}, func(w welcome) { p.tally(source, w) })
+// admitted ends the wait of a process that asks to be admitted.
+func (p *process) admitted(s *parley.Step) {
+	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
+		p.lost = max(p.lost, p.cur.number)
+		p.join(s)
+		s.Indicate(parley.Msg{Kind: Admitted})
+	}
+}
+
+// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
+func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case !p.skip(s, m.Seq, m.Body):
+		s.Refuse(from, "checkpoint that cannot be read")
+	case p.c.Durable:
+		s.Append(appendSlot(ledgerRecord, m.Seq, m.Body))
+		p.due = true
+	}
+}
+
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
+func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
+	if !p.decode(number, body) {
+		return false
+	}
+	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
+	p.wants = nil
+	p.lost = max(p.lost, p.cur.number)
+	p.restart()
+	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+	p.admitted(s)
+	return true
+}
+
+// takeKnock welcomes a process in another life, once.
+func (p *process) takeKnock(from parley.ID, m parley.Msg) {
+	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostNumber && p.member {
+		p.greeted[from] = m.Value
+		p.greets = append(p.greets, welcome{from, m.Value})
+	}
 }
 
 // Timeout handles the timers.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
 	case viewTimer:
-		p.expire(s)
+		p.cur.expire(s)
 	case lookTimer:
-		p.look(s)
+		p.looking = false
+		p.lookAround(s)
 	}
 	p.progress(s)
 }
 
+// lookAround repeats what got no answer. If a batch has waited since the last look, it tells all others which batches
+// this process holds.
+func (p *process) lookAround(s *parley.Step) {
+	if !p.member {
+		p.knock(s)
+	}
+	p.again(s, p.cur.number)
+	if p.isBehind(p.cur.number) {
+		p.restart() // the answers may be lost
+	}
+	if p.look() && p.member {
+		p.sayTips(s)
+	}
+}
+
+// sayTips says to all which batches this process holds.
+func (p *process) sayTips(s *parley.Step) {
+	p.claims[p.self] = p.tips()
+	s.SendAll(parley.Msg{Kind: Tips, Body: p.claims[p.self].encode()})
+}
+
+// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source.
+func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
+	c, ok := readCut(m.Body, p.c.N)
+	if !ok {
+		s.Refuse(from, "cut that cannot be read")
+		return
+	}
+	p.claims[from] = c
+	for i, t := range c {
+		l := &p.lanes[i]
+		if t.number > l.done.number && l.at(t) == nil && p.claimed(parley.ID(i), t) > p.c.M {
+			p.fetch(s, from, want{lane: parley.ID(i), tip: t}, p.cur.number)
+		}
+	}
+}
+
+// beginTimers starts the timer of the current slot, if the slot is under way: this process holds a batch that is not
+// ordered, or it or m+1 processes have spoken in the slot. One faulty process alone cannot start it.
+func (p *process) beginTimers(s *parley.Step) {
+	k := p.cur
+	waits := p.unordered()
+	if (waits || len(p.wants) > 0 || p.isBehind(k.number)) && !p.looking {
+		p.looking = true
+		s.SetTimer(lookTimer, p.wait()/4)
+	}
+	if _, decided := k.in.Decision(); k.timing || decided || !p.member {
+		return
+	}
+	if waits || k.in.Spoke() || p.speakers(k.number) > p.c.M {
+		k.began = s.Now
+		k.Entered(s, k.in.View())
+	}
+}
+
 // State visits every variable.
 func (p *process) State(v *parley.Vars) {
-	v.DurableIf(p.c.Durable, func() { v.Bool("member", &p.member) })
+	v.DurableIf(p.c.Durable, func() {
+		v.Bool("member", &p.member)
+		p.ledger.state(v)
+	})
 	parley.Num(v, "life", &p.life)
-	v.Bool("due", &p.due)
 	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("request", b) })
 	parley.Num(v, "queued", &p.queued)
-	v.DurableIf(p.c.Durable, func() {
-		parley.PerProcess(v, "lane", p.lanes, func(_ parley.ID, l *lane) { l.state(v, p.c.N) })
-		parley.Num(v, "delivered", &p.total)
-		p.tenure.state(v)
-		p.stateChecks(v)
-		parley.Slice(v, "past", &p.past, func(_ int, c *known) { c.state(v) })
-	})
-	p.stateSlot(v, "last slot", &p.last)
-	p.stateSlot(v, "slot", &p.cur)
-	parley.Slice(v, "early", &p.early, func(_ int, x *message) {
-		v.ID("from", &x.from)
-		v.Msg("message", parley.Env{From: x.from, To: p.self}, &x.m)
-	})
-	parley.PerProcess(v, "spoke in slot", p.at, func(_ parley.ID, x *uint64) { parley.Num(v, "slot", x) })
-	parley.Num(v, "lost", &p.lost)
-	parley.Num(v, "asked", &p.asked)
-	parley.PerProcess(v, "answer of", p.answers, func(_ parley.ID, a *answer) {
-		parley.Num(v, "first", &a.first)
-		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
-	})
-	parley.PerProcess(v, "snapshot of", p.snapshots, func(id parley.ID, m *parley.Msg) {
-		parley.Num(v, "slot", &m.Seq)
-		v.Bytes("checkpoint", &m.Body)
-		parley.Num(v, "last welcome", &p.greeted[id])
-	})
 	parley.Slice(v, "greets", &p.greets, func(_ int, w *welcome) {
 		v.ID("process", &w.who)
 		parley.Num(v, "life", &w.life)
 	})
-	parley.Slice(v, "wants", &p.wants, func(_ int, w *want) {
-		v.ID("lane", &w.lane)
-		w.tip.state(v, "tip")
-		parley.Num(v, "size", &w.size)
-	})
-	v.Bool("more", &p.more)
-	parley.Num(v, "usual", &p.usual)
+	parley.PerProcess(v, "last welcome of", p.greeted, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
+	p.stateSlot(v, "last slot", &p.last)
+	p.stateSlot(v, "slot", &p.cur)
+	p.fetcher.state(v)
+	p.catchup.state(v, p.self)
 	p.watch.state(v)
-}
-
-// stateSlot visits a slot. Only its durable part survives a crash.
-func (p *process) stateSlot(v *parley.Vars, name string, k **slot) {
-	if v.Skips() && !p.c.Durable {
-		return
-	}
-	has, number, owner := *k != nil, uint64(0), parley.ID(0)
-	if has {
-		number, owner = (*k).number, (*k).owner
-	}
-	v.DurableIf(p.c.Durable, func() {
-		if v.Bool(name, &has); has {
-			parley.Num(v, "number", &number)
-			v.ID("owner", &owner)
-		}
-	})
-	switch {
-	case !has:
-		*k = nil
-		return
-	case v.Loading():
-		*k = p.newSlot(number, owner)
-	}
-	(*k).state(v)
+	v.Bool("looking", &p.looking)
+	v.Bool("due", &p.due)
 }

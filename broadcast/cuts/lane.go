@@ -26,8 +26,11 @@ type tip struct {
 	digest digest
 }
 
-// mostNumber is greater than every number of a batch.
-const mostNumber = 1 << 40
+const (
+	mostNumber = 1 << 40 // greater than every number of a batch, and than every life
+	overhead   = 5       // bytes of a request in a batch in addition to its own
+	headBytes  = 80      // bytes of a batch that are not in requests or welcomes
+)
 
 // batch is a list of requests of one source. The batches of a source form a chain.
 type batch struct {
@@ -37,9 +40,9 @@ type batch struct {
 	body   []byte
 }
 
-// newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source and its life, the
-// number, the digest of the batch before it, the number of requests, and each request with its length; then the number of
-// welcomes, and each process with its life.
+// newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source and its life,
+// the number, the digest of the batch before it, the number of requests, and each request with its length; then the
+// number of welcomes, and each process with its life.
 func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welcomes []welcome) batch {
 	size := headBytes + len(welcomes)*welcomeBytes
 	for _, r := range requests {
@@ -82,8 +85,8 @@ func batchHead(body []byte, n int) (source parley.ID, b batch, r parley.Reader) 
 	return source, b, r
 }
 
-// visit calls request and admit for each request and welcome of a batch, and returns how many there are. It returns 0 if the
-// batch cannot be read.
+// visit calls request and admit for each request and welcome of a batch, and returns how many there are. It returns 0
+// if the batch cannot be read.
 func (b *batch) visit(r parley.Reader, n int, request func([]byte), admit func(welcome)) uint64 {
 	requests := r.Count()
 	for range requests {
@@ -153,8 +156,8 @@ func (l *lane) add(b batch) {
 	}
 }
 
-// follow walks from a tip back to done. It returns the first batch that is not held, if there is one. Otherwise it reports
-// whether the tip leads to done exactly. A tip that is not after done does not.
+// follow walks from a tip back to done. It returns the first batch that is not held, if there is one. Otherwise it
+// reports whether the tip leads to done exactly. A tip that is not after done does not.
 func (l *lane) follow(t tip) (lack tip, leads bool) {
 	if l.inChain(t) != nil && t.number > l.done.number {
 		return tip{}, true
@@ -214,12 +217,6 @@ func (l *lane) begin(life uint64) {
 	l.life = life
 	l.chain = l.chain[:l.done.number-l.base.number]
 	l.tidy()
-}
-
-// skip continues the lane after a tip that was delivered by others.
-func (l *lane) skip(life uint64, done tip) {
-	l.chain, l.base, l.done = nil, done, done
-	l.begin(life)
 }
 
 // inChain returns a batch of the chain, or nil.

@@ -8,9 +8,9 @@ import (
 	"parley/agreement/tetra"
 )
 
-// lies: a liar may send different batches of one number to different processes; propose or tell a cut that leaves out its
-// last lane, or a cut of batches that nobody has; speak for another cut, or for nothing; claim and tell decisions that are
-// wrong; or stay silent.
+// lies: a liar may send different batches of one number to different processes; propose or tell a cut that leaves out
+// its last lane, or a cut of batches that nobody has; speak for another cut, or for nothing; claim and tell decisions
+// that are wrong; or stay silent.
 func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	out := t.Out[:0]
 	for _, honest := range t.Honest {

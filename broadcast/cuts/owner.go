@@ -6,13 +6,14 @@ import (
 	"parley"
 )
 
-// tenure says which process owns the current slot. It follows from the decided slots alone, so all correct processes agree
-// on it. No suspicion has an influence.
+// tenure says which process owns the current slot. It follows from the decided slots alone, so all correct processes
+// agree on it. No suspicion has an influence.
 //
-// The owner stays for Config.Tenure slots, or until a slot is decided on nothing. Then the next process in cyclic order that is
-// not benched becomes the owner. An owner whose tenure ends with nothing is benched for 2^f tenures, where f is the number of
-// such ends in a row. At most m processes are benched, namely the last ones. So a dead process costs a time-out when it owns a
-// slot, and then ever more rarely. The batches of a benched process are ordered as before.
+// The owner stays for Config.Tenure slots, or until a slot is decided on nothing. Then the next process in cyclic
+// order that is not benched becomes the owner. An owner whose tenure ends with nothing is benched for 2^f tenures,
+// where f is the number of such ends in a row. At most m processes are benched, namely the last ones. So a dead
+// process costs a time-out when it owns a slot, and then ever more rarely. The batches of a benched process are
+// ordered as before.
 type tenure struct {
 	owner parley.ID
 	used  int     // slots of this tenure that are decided

@@ -7,8 +7,8 @@ import (
 	"parley/broadcast/problem"
 )
 
-// properties are the properties of total order among processes that lie. Integrity is about correct senders only, because a
-// liar may broadcast the same message twice.
+// properties are the properties of total order among processes that lie. Integrity is about correct senders only,
+// because a liar may broadcast the same message twice.
 func properties() []parley.Property {
 	all := problem.Of(problem.Validity, problem.Agreement, problem.TotalOrder, problem.SenderIntegrity, problem.Delivery)
 	i := slices.IndexFunc(all, func(p parley.Property) bool { return p.Name == problem.SenderIntegrity })

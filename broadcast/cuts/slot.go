@@ -21,7 +21,7 @@ type slot struct {
 	timing bool       // the timer of the view runs, or ran
 	closed bool       // a quorum has decided
 	asked  bool       // the others were asked to repeat what they said
-	told   parley.Set // the processes of which the decision in an Answer was taken
+	fed    parley.Set // the processes of which the decision in an Answer was taken
 	began  parley.Tick
 }
 
@@ -67,8 +67,8 @@ func (k *slot) Entered(s *parley.Step, view uint64) {
 // Decided stops the timer. The process delivers the cut when it holds all batches of it.
 func (k *slot) Decided(s *parley.Step, _ []byte) { s.StopTimer(viewTimer) }
 
-// run runs a clause of the agreement, and gives what it sends and appends the form that has a slot: Seq is the slot, and Value
-// the view and the former Value. PROPOSE carries the cut, not only its digest.
+// run runs a clause of the agreement, and gives what it sends and appends the form that has a slot: Seq is the slot,
+// and Value the view and the former Value. PROPOSE carries the cut, not only its digest.
 func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 	mark := s.Mark()
 	clause(k.in)
@@ -84,7 +84,7 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 				m.Body = k.find(k.cuts, m.Body)
 			}
 		case parley.OpAppend:
-			m.Body = append(binary.AppendUvarint([]byte{slotRecord}, k.number), m.Body...)
+			m.Body = appendSlot(slotRecord, k.number, m.Body)
 			return !k.p.c.Durable || !k.p.member
 		}
 		return false
@@ -93,6 +93,9 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 
 // viewShift is the number of bits of Value below the view: they hold a phase.
 const viewShift = 3
+
+// doublings is the number of views after which views no longer get longer.
+const doublings = 20
 
 // receive handles a message of this slot.
 func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
@@ -114,8 +117,9 @@ func (k *slot) hear(from parley.ID, body []byte) []byte {
 	return c.digest[:]
 }
 
-// hold notes the cuts whose batches this process holds. The agreement may then speak for them. If m+1 processes speak for a
-// cut, a correct one received the batches from their sources. Only then does this process request missing batches from others.
+// hold notes the cuts whose batches this process holds. The agreement may then speak for them. If m+1 processes speak
+// for a cut, a correct one received the batches from their sources. Only then does this process request missing
+// batches from others.
 func (k *slot) hold(s *parley.Step) {
 	for from, c := range k.heard {
 		if len(c.body) == 0 || k.find(k.cuts, c.digest[:]) != nil {
@@ -123,7 +127,7 @@ func (k *slot) hold(s *parley.Step) {
 		}
 		list, _ := readCut(c.body, k.p.c.N)
 		backed := k.in.Backed(c.digest[:])
-		if (backed || k.p.useful(list)) && k.p.complete(s, parley.ID(from), list, backed) {
+		if (backed || k.p.useful(list)) && k.complete(s, parley.ID(from), list, backed) {
 			k.keep(s, c)
 		}
 	}
@@ -133,36 +137,61 @@ func (k *slot) hold(s *parley.Step) {
 func (k *slot) keep(s *parley.Step, c known) {
 	k.cuts = append(k.cuts, c)
 	if k.p.c.Durable {
-		s.Append(append(binary.AppendUvarint([]byte{cutRecord}, k.number), c.body...))
+		s.Append(appendSlot(cutRecord, k.number, c.body))
 	}
 }
 
-// complete reports whether this process holds all batches of a cut. If the cut is backed, the process requests from another
-// one the first batch that is missing in each lane.
-func (p *process) complete(s *parley.Step, from parley.ID, c cut, backed bool) bool {
+// appendSlot makes a log record of a slot.
+func appendSlot(kind byte, number uint64, body []byte) []byte {
+	return append(binary.AppendUvarint([]byte{kind}, number), body...)
+}
+
+// complete reports whether this process holds all batches of a cut. If the cut is backed, the process requests from
+// another one the first batch that is missing in each lane.
+func (k *slot) complete(s *parley.Step, from parley.ID, c cut, backed bool) bool {
 	whole := true
 	for i, t := range c {
-		if lack, _ := p.lanes[i].follow(t); lack != (tip{}) {
+		if lack, _ := k.p.lanes[i].follow(t); lack != (tip{}) {
 			if whole = false; !backed {
 				return false
 			}
-			p.fetch(s, from, want{lane: parley.ID(i), tip: lack})
+			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack}, k.number)
 		}
 	}
 	return whole
 }
 
-// useful reports whether a cut orders any batch, and leaves out no lane that is overdue. A process does not echo other cuts.
-func (p *process) useful(c cut) bool {
-	orders := false
-	for i, t := range c {
-		more := t.number > p.lanes[i].done.number
-		orders = orders || more
-		if !more && p.overdue(parley.ID(i)) {
-			return false
+// request requests the cuts that others speak for and that this process has not heard.
+func (k *slot) request(s *parley.Step) {
+	for _, v := range k.in.Wanted() {
+		if k.find(k.heard, v) == nil {
+			w := want{}
+			copy(w.tip.digest[:], v)
+			k.p.fetch(s, k.p.self, w, k.number)
 		}
 	}
-	return orders
+}
+
+// expire: the view takes too long.
+func (k *slot) expire(s *parley.Step) {
+	view := k.in.View()
+	k.run(s, func(in *tetra.Instance) { in.Timeout(s) })
+	if _, decided := k.in.Decision(); !decided && k.in.View() == view {
+		k.Entered(s, view)
+	}
+}
+
+// close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
+// correct processes know the decision, and tell it to every process that asks. The argument at holds the slots in
+// which the others have spoken last.
+func (k *slot) close(at []uint64) {
+	beyond := 0
+	for q := range at {
+		if at[q] > k.number || parley.ID(q) == k.p.self || k.in.Knows(parley.ID(q)) {
+			beyond++
+		}
+	}
+	k.closed = k.closed || 2*beyond > k.p.c.N+k.p.c.M
 }
 
 func (k *slot) state(v *parley.Vars) {
@@ -175,8 +204,33 @@ func (k *slot) state(v *parley.Vars) {
 	v.Bool("timing", &k.timing)
 	v.Bool("closed", &k.closed)
 	v.Bool("asked", &k.asked)
-	v.Set("told", &k.told)
+	v.Set("fed", &k.fed)
 	v.Time("began", &k.began)
+}
+
+// stateSlot visits a slot of a process. Only its durable part survives a crash.
+func (p *process) stateSlot(v *parley.Vars, name string, k **slot) {
+	if v.Skips() && !p.c.Durable {
+		return
+	}
+	has, number, owner := *k != nil, uint64(0), parley.ID(0)
+	if has {
+		number, owner = (*k).number, (*k).owner
+	}
+	v.DurableIf(p.c.Durable, func() {
+		if v.Bool(name, &has); has {
+			parley.Num(v, "number", &number)
+			v.ID("owner", &owner)
+		}
+	})
+	switch {
+	case !has:
+		*k = nil
+		return
+	case v.Loading():
+		*k = p.newSlot(number, owner)
+	}
+	(*k).state(v)
 }
 
 func (c *known) state(v *parley.Vars) {
