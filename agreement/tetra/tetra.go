@@ -107,12 +107,6 @@ func NewInstance(self, source parley.ID, n, m, limit int, owner Owner) *Instance
 	return &Instance{self: self, owner: owner, heard: newHearsay(source, n, m, limit)}
 }
 
-// Decision returns the decided value, if there is one. nil means nothing.
-func (i *Instance) Decision() (value []byte, decided bool) { return i.decision.value, i.decision.said }
-
-// View returns the current view.
-func (i *Instance) View() uint64 { return i.view }
-
 // Propose: upon request v at the source in view 0, the first one: given := v; Append; send PROPOSE(0, v) to all.
 func (i *Instance) Propose(s *parley.Step, value []byte) {
 	if i.self != i.heard.source || i.given.said || i.view > 0 || len(value) == 0 {
@@ -198,7 +192,8 @@ func (i *Instance) Repeat(s *parley.Step, q parley.ID) {
 // Ask asks all others to repeat what they have said.
 func (i *Instance) Ask(s *parley.Step) { s.SendAll(parley.Msg{Kind: Wish, Seq: i.view, Value: 1}) }
 
-// Backed reports whether m+1 processes speak for a value, so that a correct process holds its data, or it is the decision.
+// Backed reports whether m+1 processes speak for a value, so that a correct process holds its data, or it is the
+// decision.
 func (i *Instance) Backed(value []byte) bool {
 	return i.heard.who(value).Len() >= i.heard.some || i.decision.is(value)
 }
@@ -216,9 +211,6 @@ func (i *Instance) Wanted() [][]byte {
 	}
 	return out
 }
-
-// Spoke reports whether this process has said anything about a value, or has left view 0.
-func (i *Instance) Spoke() bool { return i.given.said || i.echo.said || i.ready.said || i.view > 0 }
 
 // Knows reports whether process q said that it has decided.
 func (i *Instance) Knows(q parley.ID) bool { return i.heard.peers[q].decided.said }

@@ -33,7 +33,9 @@ type catchup struct {
 }
 
 func newCatchup(c Config) catchup {
-	return catchup{n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([]parley.Msg, c.N)}
+	return catchup{
+		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([]parley.Msg, c.N),
+	}
 }
 
 // spoke notes that a process speaks in a slot, so that it has delivered all slots before. A request to repeat may come

@@ -60,57 +60,6 @@ import (
 	"parley/agreement/tetra"
 )
 
-// The messages. Those of package tetra come first: Seq is the slot, Value the view and the phase, see slot.run. Body
-// is a cut in PROPOSE, a report in ENTER, and otherwise the digest of a cut.
-const (
-	// Batch carries a batch, in Body.
-	Batch parley.Kind = tetra.Decided + 1 + iota
-	// Fetch requests batches of lane Origin: the batch of number Seq with the digest in Body, and those before it down
-	// to number Value. Seq 0 requests the cut with the digest in Body, for slot Value.
-	Fetch
-	// Cut carries a cut of slot Seq, in Body.
-	Cut
-	// Tips says which batches its sender holds, in Body: a cut. It is sent if a batch waits for long.
-	Tips
-	// Ask requests the decisions of slots from Seq on, and the receiver's own batches that are not ordered.
-	Ask
-	// Answer carries the decisions of slots from Seq on: each cut with its length.
-	Answer
-	// Snapshot answers Ask for slots that the sender has forgotten: the checkpoint after slot Seq, in Body.
-	Snapshot
-	// Knock asks to be admitted in life Value. Its sender restarted without its state.
-	Knock
-)
-
-// The indications.
-const (
-	// Out indicates that this process takes no part until it indicates Admitted.
-	Out parley.Kind = parley.Indication + 0x38 + iota
-	// Admitted indicates that this process takes part again.
-	Admitted
-	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before
-	// it, and the others do not keep them.
-	Skipped
-)
-
-// The timers.
-const (
-	viewTimer parley.Timer = 1 + iota
-	lookTimer              // looks for what waits for long, see look
-)
-
-// The types of log records.
-const (
-	batchRecord  = 1 + iota
-	cutRecord    // a cut with its slot
-	slotRecord   // a record of an agreement with its slot
-	ledgerRecord // a checkpoint that was adopted, with its slot
-	memberRecord // this process takes part: it is no longer joining
-)
-
-// mostSlot is greater than every slot.
-const mostSlot = 1 << 40
-
 type process struct {
 	ledger
 	self   parley.ID
@@ -167,22 +116,6 @@ func (p *process) Start(s *parley.Step) {
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	p.ask(s, p.cur.number)
 	p.progress(s)
-}
-
-// join makes this process a member.
-func (p *process) join(s *parley.Step) {
-	p.member = true
-	if p.c.Durable {
-		s.Append([]byte{memberRecord})
-	}
-}
-
-// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
-func (p *process) knock(s *parley.Step) {
-	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
-	p.ask(s, p.cur.number)
-	p.looking = true
-	s.SetTimer(lookTimer, p.wait())
 }
 
 // replay reads a record. Records come in the order in which they were appended.
@@ -262,7 +195,7 @@ func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 		s.Append(append([]byte{batchRecord}, b.body...))
 	}
 	if p.strict[source] >= p.cur.number {
-		p.sayTips(s)
+		p.sayTips(s, p.self)
 	}
 }
 
@@ -364,7 +297,7 @@ func (p *process) progress(s *parley.Step) {
 		p.propose(s)
 		p.cur.hold(s)
 		p.cur.run(s, func(in *tetra.Instance) { in.Try(s) })
-		p.cur.request(s)
+		p.cur.request(s, false)
 		if !p.deliver(s) {
 			break
 		}
@@ -441,48 +374,6 @@ func (p *process) deliver(s *parley.Step) bool {
 	return true
 }
 
-// admitted ends the wait of a process that asks to be admitted.
-func (p *process) admitted(s *parley.Step) {
-	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
-		p.lost = max(p.lost, p.cur.number)
-		p.join(s)
-		s.Indicate(parley.Msg{Kind: Admitted})
-	}
-}
-
-// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
-func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
-	switch {
-	case !p.skip(s, m.Seq, m.Body):
-		s.Refuse(from, "checkpoint that cannot be read")
-	case p.c.Durable:
-		s.Append(appendSlot(ledgerRecord, m.Seq, m.Body))
-		p.due = true
-	}
-}
-
-// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
-func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
-	if !p.decode(number, body) {
-		return false
-	}
-	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
-	p.wants = nil
-	p.lost = max(p.lost, p.cur.number)
-	p.restart()
-	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
-	p.admitted(s)
-	return true
-}
-
-// takeKnock welcomes a process in another life, once.
-func (p *process) takeKnock(from parley.ID, m parley.Msg) {
-	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostNumber && p.member {
-		p.greeted[from] = m.Value
-		p.greets = append(p.greets, welcome{from, m.Value})
-	}
-}
-
 // Timeout handles the timers.
 func (p *process) Timeout(s *parley.Step, t parley.Timer) {
 	switch t {
@@ -502,18 +393,13 @@ func (p *process) lookAround(s *parley.Step) {
 		p.knock(s)
 	}
 	p.again(s, p.cur.number)
+	p.cur.request(s, true)
 	if p.isBehind(p.cur.number) {
 		p.restart() // the answers may be lost
 	}
 	if p.look() && p.member {
-		p.sayTips(s)
+		p.sayTips(s, p.self)
 	}
-}
-
-// sayTips says to all which batches this process holds.
-func (p *process) sayTips(s *parley.Step) {
-	p.claims[p.self] = p.tips()
-	s.SendAll(parley.Msg{Kind: Tips, Body: p.claims[p.self].encode()})
 }
 
 // takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source.

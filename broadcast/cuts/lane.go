@@ -1,18 +1,17 @@
 package cuts
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"slices"
-
-	"golang.org/x/crypto/blake2b"
 
 	"parley"
 )
 
-// digest identifies a batch or a cut: BLAKE2b-256 of its bytes.
-type digest [blake2b.Size256]byte
+// digest identifies a batch or a cut: SHA-256 of its bytes.
+type digest [sha256.Size]byte
 
-func digestOf(body []byte) digest { return blake2b.Sum256(body) }
+func digestOf(body []byte) digest { return sha256.Sum256(body) }
 
 // The first byte of everything that has a digest, so that no batch is a cut.
 const (
@@ -113,7 +112,7 @@ type lane struct {
 	requests uint64  // number of requests delivered
 	base     tip     // the batch before the first one of the chain
 	chain    []batch // the batches after base, unbroken, up to the last one held; done is base or among them
-	loose    []batch // batches after done that are held, but not in the chain: forks, or batches before them are missing
+	loose    []batch // batches after done that are held, but not in the chain: forks, or batches after a gap
 	size     int     // bytes of all batches after done
 }
 
@@ -147,7 +146,9 @@ func (l *lane) add(b batch) {
 	l.size += len(b.body)
 	l.loose = append(l.loose, b)
 	for end := l.tip(); ; end = l.tip() {
-		next := slices.IndexFunc(l.loose, func(b batch) bool { return b.number == end.number+1 && b.before == end.digest })
+		next := slices.IndexFunc(l.loose, func(b batch) bool {
+			return b.number == end.number+1 && b.before == end.digest
+		})
 		if next < 0 {
 			return
 		}
@@ -195,7 +196,7 @@ func (l *lane) advance(t tip, deliver func(b *batch)) {
 // pending returns the batches of the chain after done.
 func (l *lane) pending() []batch { return l.chain[l.done.number-l.base.number:] }
 
-// tidy drops loose batches that cannot be delivered any more, and counts bytes anew.
+// tidy drops loose batches that cannot be delivered any more, and counts the bytes again.
 func (l *lane) tidy() {
 	l.size = 0
 	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= l.done.number || b.life != l.life })

@@ -45,7 +45,9 @@ type ledger struct {
 }
 
 func newLedger(c Config) ledger {
-	return ledger{c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([]votes, c.N)}
+	return ledger{
+		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([]votes, c.N),
+	}
 }
 
 // unordered reports whether this process holds a batch that is not ordered.

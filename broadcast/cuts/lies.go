@@ -20,7 +20,8 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		case m.Kind == Batch:
 			lies = append(lies, func() []byte { return forked(s, t, m.Body) })
 		case m.Kind == tetra.Proposal || m.Kind == Cut || m.Kind == Tips:
-			lies = append(lies, func() []byte { return shorter(s.N, m.Body) }, func() []byte { return madeUp(s.N, m.Body) },
+			lies = append(lies,
+				func() []byte { return shorter(s.N, m.Body) }, func() []byte { return madeUp(s.N, m.Body) },
 				func() []byte { return nil })
 		case m.Kind <= tetra.Decided && m.Kind != tetra.Wish && m.Kind != tetra.Enter:
 			lies = append(lies, func() []byte { return flipped(m.Body) })

@@ -161,8 +161,12 @@ func (k *slot) complete(s *parley.Step, from parley.ID, c cut, backed bool) bool
 	return whole
 }
 
-// request requests the cuts that others speak for and that this process has not heard.
-func (k *slot) request(s *parley.Step) {
+// request requests the cuts that others speak for and that this process has not heard. In view 0 the cut is probably
+// on its way until the process looks around.
+func (k *slot) request(s *parley.Step, now bool) {
+	if _, decided := k.in.Decision(); !now && !decided && k.in.View() == 0 {
+		return
+	}
 	for _, v := range k.in.Wanted() {
 		if k.find(k.heard, v) == nil {
 			w := want{}

@@ -21,7 +21,9 @@ const (
 
 func newWatch(l *ledger) watch {
 	n := l.c.N
-	return watch{l: l, seen: make([]uint64, n), looks: make([]int, n), claims: make([]cut, n), strict: make([]uint64, n)}
+	return watch{
+		l: l, seen: make([]uint64, n), looks: make([]int, n), claims: make([]cut, n), strict: make([]uint64, n),
+	}
 }
 
 // wait returns the length of view 0: eight times the usual duration of a slot, within bounds.
@@ -46,6 +48,12 @@ func (w *watch) look() (waits bool) {
 	return waits
 }
 
+// sayTips says to all which batches this process holds.
+func (w *watch) sayTips(s *parley.Step, self parley.ID) {
+	w.claims[self] = w.l.tips()
+	s.SendAll(parley.Msg{Kind: Tips, Body: w.claims[self].encode()})
+}
+
 // claimed returns how many processes claim to hold a batch as the last one of its lane.
 func (w *watch) claimed(source parley.ID, t tip) (count int) {
 	for _, c := range w.claims {
@@ -57,7 +65,7 @@ func (w *watch) claimed(source parley.ID, t tip) (count int) {
 }
 
 // overdue reports whether a batch of a lane has waited for long, and 2m+1 processes claim to hold it. So m+1 correct
-// processes told the owner, and a correct owner proposes it.
+// processes said so to the owner, and a correct owner proposes it.
 func (w *watch) overdue(source parley.ID) bool {
 	x := &w.l.lanes[source]
 	return w.looks[source] > overdueAfter && w.seen[source] == x.done.number+1 && w.claimed(source, x.tip()) > 2*w.l.c.M
