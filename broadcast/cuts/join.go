@@ -54,7 +54,7 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 
 // takeKnock welcomes a process in another life, once.
 func (p *process) takeKnock(from parley.ID, m parley.Msg) {
-	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostNumber && p.member {
+	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostLife && p.member {
 		p.greeted[from] = m.Value
 		p.greets = append(p.greets, welcome{from, m.Value})
 	}

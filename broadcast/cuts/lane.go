@@ -26,7 +26,8 @@ type tip struct {
 }
 
 const (
-	mostNumber = 1 << 40 // greater than every number of a batch, and than every life
+	mostNumber = 1 << 40 // greater than every number of a batch
+	mostLife   = 1 << 63 // greater than every life
 	overhead   = 5       // bytes of a request in a batch in addition to its own
 	headBytes  = 80      // bytes of a batch that are not in requests or welcomes
 )
@@ -78,7 +79,7 @@ func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
 func batchHead(body []byte, n int) (source parley.ID, b batch, r parley.Reader) {
 	r.Rest = body
 	kind := r.Take(1)
-	source, b.life, b.number, b.body = r.ID(n), r.Number(mostNumber), r.Number(mostNumber), body
+	source, b.life, b.number, b.body = r.ID(n), r.Number(mostLife), r.Number(mostNumber), body
 	copy(b.before[:], r.Take(uint64(len(b.before))))
 	r.Bad = r.Bad || kind[0] != aBatch
 	return source, b, r
@@ -95,7 +96,7 @@ func (b *batch) visit(r parley.Reader, n int, request func([]byte), admit func(w
 	}
 	welcomes := r.Count()
 	for range welcomes {
-		if w := (welcome{r.ID(n), r.Number(mostNumber)}); !r.Bad {
+		if w := (welcome{r.ID(n), r.Number(mostLife)}); !r.Bad {
 			admit(w)
 		}
 	}

@@ -172,10 +172,10 @@ func (l *ledger) decode(slot uint64, body []byte) bool {
 	next.total = r.Number(1 << 62)
 	for i := range next.lanes {
 		x, w := &next.lanes[i], &next.welcomes[i]
-		x.life, x.requests, x.done.number = r.Number(mostNumber), r.Number(1<<62), r.Number(mostNumber)
+		x.life, x.requests, x.done.number = r.Number(mostLife), r.Number(1<<62), r.Number(mostNumber)
 		copy(x.done.digest[:], r.Take(uint64(len(x.done.digest))))
 		x.base = x.done
-		w.life, w.by = r.Number(mostNumber), r.Set(l.c.N)
+		w.life, w.by = r.Number(mostLife), r.Set(l.c.N)
 	}
 	t := &next.tenure
 	t.owner, t.used = r.ID(l.c.N), int(r.Number(1<<31))
