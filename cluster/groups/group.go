@@ -27,7 +27,7 @@ import (
 	"sync/atomic"
 
 	"parley"
-	"parley/broadcast/byzantine"
+	"parley/broadcast/cuts"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
@@ -240,14 +240,13 @@ const pinning = 32 << 10
 // Indicate handles the machine's indications of views, or of its epochs.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
-	case group.Excluded, byzantine.Out:
+	case group.Excluded, cuts.Out:
 		g.batcher.close(kernel.ErrNotMember)
 		g.kept.leave()
-	case group.SnapshotInstalled, group.ReplayStarted:
+	case group.SnapshotInstalled, group.ReplayStarted, cuts.Skipped:
 		g.kept.begin(m.Seq << batchBits)
-	case byzantine.Restored:
-		g.kept.begin(m.Value << batchBits)
-		g.open(int(m.Seq))
+	case cuts.Admitted:
+		g.open(0)
 	case parley.View:
 		g.open(0)
 	}

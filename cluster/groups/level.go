@@ -6,11 +6,10 @@ import (
 
 	"parley"
 	"parley/broadcast/atomic"
-	"parley/broadcast/byzantine"
+	"parley/broadcast/cuts"
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
 	"parley/cluster/kernel"
-	"parley/lockstep"
 	"parley/membership/group"
 )
 
@@ -73,13 +72,10 @@ func protocol(l kernel.Level, views group.Config, m int, round time.Duration, fi
 	case kernel.Atomic:
 		return atomic.InViews(views), nil
 	case kernel.Byzantine:
-		when := lockstep.Schedule{
-			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnDemand: true,
-		}
-		return byzantine.New(byzantine.Config{
-			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepBatches + 1) * views.Payload,
-			Flight: flight, Tries: 1 << 30, Final: final,
-		}, when), nil
+		return cuts.New(cuts.Config{
+			N: views.N, M: m, Batch: 4 * views.Payload, Queue: (deepBatches + 1) * 4 * views.Payload,
+			Least: parley.Tick(20 * time.Millisecond), Most: parley.Tick(time.Second),
+		}), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
 }
