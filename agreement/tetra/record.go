@@ -17,6 +17,9 @@ func voteRecord(phase int, x vote) []byte {
 	return append(binary.AppendUvarint([]byte{byte(Vote), byte(phase)}, x.view), x.value...)
 }
 
+// Decides reports whether a log record says that the instance has decided.
+func Decides(rec []byte) bool { return len(rec) > 0 && rec[0] == byte(Decided) }
+
 // memory is what a process must not forget in a crash. Whatever changes it is appended to the log.
 type memory struct {
 	given, echo, ready word // the source's own value; for what this process said ECHO and READY

@@ -23,8 +23,8 @@ type Config struct {
 	// times the usual duration of a slot. Each view is twice as long as the view before.
 	Least, Most parley.Tick
 	// Checkpoint and KeepBytes say how much a process keeps for others that are behind: at least the last Checkpoint
-	// slots, by default 256, or KeepBytes bytes of batches, by default 64 MiB, and at most twice as much. A process
-	// that is further behind misses deliveries.
+	// slots, by default 256, or KeepBytes bytes of batches and cuts, by default 64 MiB, and at most twice as much. A
+	// process that is further behind misses deliveries. A durable process also keeps as much for its own restart.
 	Checkpoint, KeepBytes int
 	// Tenure is for how many slots one process remains the owner, by default 1024.
 	Tenure int

@@ -62,9 +62,9 @@ import (
 
 type process struct {
 	ledger
-	self   parley.ID
-	member bool   // takes part; a process that restarts without its state must first be admitted
-	life   uint64 // in which it asks to be admitted
+	standing
+	records
+	self parley.ID
 
 	queue   [][]byte  // own requests that are in no batch
 	queued  int       // their bytes
@@ -78,24 +78,28 @@ type process struct {
 	catchup
 	watch
 	looking bool // the timer to look runs
-	due     bool // the log can be shortened
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{self: self, ledger: newLedger(c), greeted: make([]uint64, c.N), catchup: newCatchup(c)}
+	p := &process{
+		self: self, records: records{durable: c.Durable}, ledger: newLedger(c), greeted: make([]uint64, c.N),
+		catchup: newCatchup(c),
+	}
 	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self}, newWatch(&p.ledger)
 	p.cur = p.newSlot(1, 0)
 	return p
 }
 
-// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without
-// its state it might contradict what it said before, so it asks to be admitted.
+// Start: a process that restarts delivers again what it has kept. It repeats in the current slot what it said, and asks
+// the others to do the same. Without its state it might contradict what it said before, so it asks to be admitted.
 func (p *process) Start(s *parley.Step) {
 	if !s.Restart {
 		p.join(s)
 		return
 	}
+	p.repeat(s)
 	for _, r := range s.Log {
+		p.size += len(r.Body)
 		p.replay(s, r.Body)
 		for p.deliver(s) {
 		}
@@ -103,10 +107,10 @@ func (p *process) Start(s *parley.Step) {
 	if !p.member {
 		p.life = s.Life
 		s.Indicate(parley.Msg{Kind: Out})
-		s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
 		p.knock(s)
 		return
 	}
+	s.Indicate(parley.Msg{Kind: Admitted})
 	for _, b := range p.lanes[p.self].pending() {
 		s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
 	}
@@ -191,9 +195,7 @@ func (p *process) batch(s *parley.Step) bool {
 // hold holds a batch, durably.
 func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 	p.lanes[source].add(b)
-	if p.c.Durable {
-		s.Append(append([]byte{batchRecord}, b.body...))
-	}
+	p.append(s, append([]byte{batchRecord}, b.body...))
 	if p.strict[source] >= p.cur.number {
 		p.sayTips(s, p.self)
 	}
@@ -309,9 +311,8 @@ func (p *process) progress(s *parley.Step) {
 	p.beginTimers(s)
 	// The log gets shorter only in a step without deliveries: if the process crashes in a step with deliveries, it
 	// delivers again what is in its log.
-	if p.due && p.total == before {
-		p.due = false
-		s.Compact()
+	if p.total == before {
+		p.compact(s)
 	}
 }
 
@@ -364,13 +365,15 @@ func (p *process) deliver(s *parley.Step) bool {
 	}
 	p.judge(k, len(body) == 0, s.Now)
 	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
-		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: p.total, Body: request})
+		s.Deliver(source, carried(source, seq, p.total, request))
 	})
 	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)
 	p.wants = nil
-	p.due = p.check(k.number) && p.c.Durable || p.due
+	if p.check(k.number) {
+		p.shorten(2 * p.held())
+	}
 	return true
 }
 
@@ -456,5 +459,5 @@ func (p *process) State(v *parley.Vars) {
 	p.catchup.state(v, p.self)
 	p.watch.state(v)
 	v.Bool("looking", &p.looking)
-	v.Bool("due", &p.due)
+	p.records.state(v)
 }

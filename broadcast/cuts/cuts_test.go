@@ -148,13 +148,26 @@ func (deaf) Refused(_, _ parley.ID, _ string)      {}
 // checkpoint.
 func TestFarBehind(t *testing.T) {
 	for keep, skips := range map[int]bool{1000: false, 4: true} {
-		opt := steady(Config{N: 4, M: 1, Checkpoint: keep})
+		opt := steady(Config{N: 4, M: 1, Checkpoint: keep, Batch: 20, Queue: 20_000, Flight: 100_000})
 		for k := range parley.Tick(100) {
 			opt.Requests = append(opt.Requests, request(0, 1000*k, fmt.Sprint(k)))
 		}
 		opt.Links = []sim.Link{{To: parley.SetOf(3), Until: 90_000, Delay: sim.Delay{Least: 89_000, Most: 89_000}}}
+		for k := range parley.Tick(1000) {
+			opt.Requests = append(opt.Requests, request(3, 150*k, fmt.Sprint("own ", k)))
+		}
 		opt.Until = 1_000_000
 		s := sim.Run(opt)
+		by := make(map[string]int)
+		for _, d := range s.History.Deliveries {
+			by[string(d.Msg.Body)]++
+		}
+		for k := range 1000 {
+			own := fmt.Sprint("own ", k)
+			if by[own] < 3 || by[own] < 4 && (!skips || k > 950) {
+				t.Errorf("with %d slots kept, %d processes deliver %s, which the process requested", keep, by[own], own)
+			}
+		}
 		skipped, last, count := uint64(0), "", 0
 		for _, d := range s.History.Indications {
 			if d.At == 3 && d.Msg.Kind == Skipped {
@@ -162,7 +175,7 @@ func TestFarBehind(t *testing.T) {
 			}
 		}
 		for _, d := range s.History.Deliveries {
-			if d.At == 3 {
+			if d.At == 3 && d.From != 3 {
 				last = string(d.Msg.Body)
 				count++
 			}
@@ -174,12 +187,19 @@ func TestFarBehind(t *testing.T) {
 	}
 }
 
-// A process that lost its state is admitted: it delivers the same as all others, and its own requests are ordered.
+// A process that lost its state is admitted: it delivers the same as all others, and its own requests are ordered. If
+// the order is durable, this is also so after another restart, with the state that it has since then.
 func TestAdmitted(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		opt := steady(Config{N: 4, M: 1, Durable: durable}, request(1, 0, "a"), request(2, 50_000, "b"),
 			request(2, 150_000, "c"))
 		opt.Crashes = []sim.Crash{{At: 2, When: 10_000, Back: 100, LostDisk: true}}
+		if durable {
+			opt.Crashes = append(opt.Crashes, sim.Crash{At: 2, When: 100_000, Back: 100})
+			if got := atOnce(opt, 2); got != "[a b]" {
+				t.Errorf("restarted with its state, it repeats %s", got)
+			}
+		}
 		opt.Until = 500_000
 		_, at := times(t, opt)
 		for _, payload := range []string{"a", "b", "c"} {
@@ -188,6 +208,26 @@ func TestAdmitted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// atOnce runs and returns what a process delivers in the step of its last restart.
+func atOnce(opt sim.Options, at parley.ID) string {
+	opt.Log = &trace.Log{Keep: true}
+	sim.Run(opt)
+	var got []string
+	open := false
+	for _, e := range opt.Log.Events {
+		switch {
+		case e.At != at:
+		case e.Op == trace.Restart:
+			got, open = nil, true
+		case e.Op == trace.Deliver && open:
+			got = append(got, string(e.Msg.Body))
+		case e.Op == trace.Receive:
+			open = false
+		}
+	}
+	return fmt.Sprint(got)
 }
 
 // What a faulty process sends is kept only up to fixed limits.
@@ -238,5 +278,54 @@ func TestTenure(t *testing.T) {
 	}
 	if len(x.bench) > 1 {
 		t.Errorf("%d processes are benched", len(x.bench))
+	}
+}
+
+// A durable process that restarts delivers again everything that it has kept, at the same positions, wherever it was
+// when it crashed. It has kept at least the last Checkpoint slots.
+func TestRepeats(t *testing.T) {
+	const keep, many = 4, 40
+	shortened := false
+	for crash := parley.Tick(2000); crash < 2000+60*37; crash += 37 {
+		opt := steady(Config{N: 4, M: 1, Durable: true, Checkpoint: keep})
+		for k := range parley.Tick(many) {
+			opt.Requests = append(opt.Requests, request(parley.ID(k%4), 100*k, fmt.Sprint(k)))
+		}
+		opt.Crashes = []sim.Crash{{At: 2, When: crash, Back: 50}}
+		opt.Until = 1_000_000
+		log := &trace.Log{Keep: true}
+		opt.Log = log
+		sim.Run(opt)
+		last, from := uint64(0), uint64(0)
+		at := make(map[uint64]string)
+		restarted := false
+		for _, e := range log.Events {
+			switch {
+			case e.At != 2:
+			case e.Op == trace.Restart:
+				restarted = true
+			case e.Op == trace.Indicate && e.Msg.Kind == Repeats:
+				if e.Msg.Seq+keep > last && e.Msg.Seq > 0 {
+					t.Fatalf("crash at %d: of %d deliveries it repeats those after %d", crash, last, e.Msg.Seq)
+				}
+				shortened = shortened || e.Msg.Seq > 0
+				last, from = e.Msg.Seq, e.Msg.Seq
+			case e.Op == trace.Deliver:
+				if e.Msg.Value != last+1 {
+					t.Fatalf("crash at %d: position %d after %d", crash, e.Msg.Value, last)
+				}
+				last = e.Msg.Value
+				if was := at[last]; was != "" && was != string(e.Msg.Body) {
+					t.Fatalf("crash at %d: %s at %d, where %s was before", crash, e.Msg.Body, last, was)
+				}
+				at[last] = string(e.Msg.Body)
+			}
+		}
+		if !restarted || last < many-4 { // a request may have been in no batch when the process crashed
+			t.Fatalf("crash at %d: it restarts %v, repeats from %d and delivers %d requests", crash, restarted, from, last)
+		}
+	}
+	if !shortened {
+		t.Error("the log was never shortened")
 	}
 }

@@ -2,12 +2,19 @@ package cuts
 
 import "parley"
 
+// standing says whether a process takes part. A process that restarts without its state must first be admitted.
+type standing struct {
+	member bool
+	life   uint64 // in which it asks to be admitted
+}
+
+// Member reports whether this process takes part.
+func (x *standing) Member() bool { return x.member }
+
 // join makes this process a member.
 func (p *process) join(s *parley.Step) {
 	p.member = true
-	if p.c.Durable {
-		s.Append([]byte{memberRecord})
-	}
+	p.append(s, []byte{memberRecord})
 }
 
 // knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
@@ -23,7 +30,7 @@ func (p *process) admitted(s *parley.Step) {
 	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
 		p.lost = max(p.lost, p.cur.number)
 		p.join(s)
-		s.Indicate(parley.Msg{Kind: Admitted})
+		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
 	}
 }
 
@@ -32,22 +39,32 @@ func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
 	switch {
 	case !p.skip(s, m.Seq, m.Body):
 		s.Refuse(from, "checkpoint that cannot be read")
-	case p.c.Durable:
-		s.Append(appendSlot(ledgerRecord, m.Seq, m.Body))
-		p.due = true
+	default:
+		p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+		p.shorten(0)
 	}
 }
 
-// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed. It keeps its own batches
+// that are not ordered, because the others refuse a second batch of the same number.
 func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
+	own := p.lanes[p.self]
 	if !p.decode(number, body) {
 		return false
+	}
+	for x, list := &p.lanes[p.self], own.pending(); len(list) > 0; list = list[1:] {
+		if list[0].number > x.done.number && list[0].life == x.life {
+			x.add(list[0])
+		}
 	}
 	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
 	p.wants = nil
 	p.lost = max(p.lost, p.cur.number)
 	p.restart()
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+	if p.member {
+		s.Indicate(parley.Msg{Kind: Admitted})
+	}
 	p.admitted(s)
 	return true
 }

@@ -39,7 +39,7 @@ type ledger struct {
 	welcomes []votes // by process
 
 	checks  []checkpoint // the last two
-	fresh   int          // bytes delivered since the last one
+	fresh   int          // bytes of batches and cuts that were delivered since the last one
 	dropped uint64       // slots that are forgotten
 	past    []known      // the decided cuts of the slots after these
 }
@@ -85,8 +85,60 @@ func (l *ledger) apply(slot uint64, c cut, decided known, deliver func(source pa
 		})
 	}
 	l.past = append(l.past, decided)
+	l.fresh += len(decided.body) + slotCost
 	l.tenure.decided(c == nil, l.c.Tenure, l.c.M)
 	l.admit()
+}
+
+// slotCost is about how many bytes of memory a decided slot takes in addition to its cut and batches.
+const slotCost = 128
+
+// held returns about how many bytes a durable copy of the ledger has.
+func (l *ledger) held() (size int) {
+	for _, k := range l.past {
+		size += len(k.body)
+	}
+	for i := range l.lanes {
+		for _, list := range [][]batch{l.lanes[i].chain, l.lanes[i].loose} {
+			for _, b := range list {
+				size += len(b.body)
+			}
+		}
+	}
+	return size
+}
+
+// forgotten returns the ledger as it was after the forgotten slots, without batches.
+func (l *ledger) forgotten() ledger {
+	old := newLedger(l.c)
+	if l.dropped > 0 {
+		old.decode(l.dropped, l.checks[0].body)
+	}
+	return old
+}
+
+// repeat delivers again what was delivered in the slots that are not forgotten.
+func (l *ledger) repeat(s *parley.Step) {
+	old := l.forgotten()
+	s.Indicate(parley.Msg{Kind: Repeats, Seq: old.total})
+	for _, k := range l.past {
+		c, _ := readCut(k.body, l.c.N)
+		for i, t := range c {
+			source, x, now := parley.ID(i), &old.lanes[i], &l.lanes[i]
+			if now.inChain(t) == nil || t.number <= x.done.number {
+				continue // this slot left the lane out
+			}
+			for _, b := range now.chain[x.done.number-now.base.number : t.number-now.base.number] {
+				_, _, r := batchHead(b.body, l.c.N)
+				b.visit(r, l.c.N, func(request []byte) {
+					old.total++
+					x.requests++
+					s.Deliver(source, carried(source, x.requests, old.total, request))
+				}, func(welcome) {})
+			}
+			x.done = t
+		}
+	}
 }
 
 // tally counts a welcome that was delivered from the lane of a member.

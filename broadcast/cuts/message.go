@@ -36,11 +36,15 @@ const (
 const (
 	// Out indicates that this process takes no part until it indicates Admitted.
 	Out parley.Kind = parley.Indication + 0x38 + iota
-	// Admitted indicates that this process takes part again.
+	// Admitted indicates that this process takes part again after a restart: all deliveries that it has kept, or that
+	// are older than its admission, came before. Value is the life in which it was admitted, 0 if it has its state.
 	Admitted
 	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before
-	// it, and the others do not keep them.
+	// it, and the others do not keep them. Its own requests may be among them. Admitted follows if it takes part.
 	Skipped
+	// Repeats indicates that this process has restarted, and delivers again what it has kept: everything after position
+	// Seq. A process without its state has kept nothing, and fetches what the others have kept.
+	Repeats
 )
 
 // The timers.
@@ -57,6 +61,11 @@ const (
 	ledgerRecord // a checkpoint that was adopted, with its slot
 	memberRecord // this process takes part: it is no longer joining
 )
+
+// carried is the delivery of a request: number seq of its source, at a position.
+func carried(source parley.ID, seq, position uint64, request []byte) parley.Msg {
+	return parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: position, Body: request}
+}
 
 // mostSlot is greater than every slot.
 const mostSlot = 1 << 40

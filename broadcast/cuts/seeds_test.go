@@ -20,7 +20,7 @@ var (
 
 // stormy draws a run: faulty processes, processes that lose their state, crashes in the middle of steps, slow links,
 // then good links. At most m processes are faulty or lose their state. If the order is durable, any number of
-// processes restarts with its state.
+// processes restarts with its state, also those that have lost it before.
 func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 78))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
@@ -58,7 +58,7 @@ func stormy(seed uint64, durable bool) (sim.Options, Config) {
 		at := parley.ID(r.IntN(c.N))
 		if _, lies := opt.Faulty[at]; !lies && (durable || at == loser) {
 			opt.Crashes = append(opt.Crashes, sim.Crash{
-				At: at, When: 1 + tick(100_000), Effects: r.IntN(8), Back: 1 + tick(20_000), LostDisk: at == loser,
+				At: at, When: 1 + tick(100_000), Effects: r.IntN(8), Back: 1 + tick(20_000), LostDisk: at == loser && r.IntN(3) > 0,
 			})
 		}
 	}
@@ -70,7 +70,7 @@ func note(n map[string]int, opt sim.Options, c Config, s *sim.Sim) {
 	saw := make(map[string]int)
 	for _, d := range s.History.Indications {
 		switch {
-		case d.Msg.Kind == Admitted:
+		case d.Msg.Kind == Admitted && d.Msg.Value > 0:
 			saw["admitted"] = 1
 		case d.Msg.Kind == Skipped && d.Msg.Seq > 0:
 			saw["skipped"] = 1

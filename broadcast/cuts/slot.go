@@ -84,8 +84,12 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 				m.Body = k.find(k.cuts, m.Body)
 			}
 		case parley.OpAppend:
+			decides := tetra.Decides(m.Body)
 			m.Body = appendSlot(slotRecord, k.number, m.Body)
-			return !k.p.c.Durable || !k.p.member
+			if !k.p.durable || !k.p.member && !decides { // what it did not say, it need not remember
+				return true
+			}
+			k.p.size += len(m.Body)
 		}
 		return false
 	})
@@ -136,9 +140,7 @@ func (k *slot) hold(s *parley.Step) {
 // keep notes a cut, durably: if all processes crash, m+1 correct processes must know every cut that may be decided.
 func (k *slot) keep(s *parley.Step, c known) {
 	k.cuts = append(k.cuts, c)
-	if k.p.c.Durable {
-		s.Append(appendSlot(cutRecord, k.number, c.body))
-	}
+	k.p.append(s, appendSlot(cutRecord, k.number, c.body))
 }
 
 // appendSlot makes a log record of a slot.
