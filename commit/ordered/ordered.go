@@ -10,10 +10,15 @@
 // have voted yes. It aborts at the first no. It also aborts when more than m processes have broadcast that they have
 // waited too long. Requests and deliveries are the same as in package commit/service.
 //
-// A process makes its vote yes durable before it broadcasts the vote. A restarted process receives nothing more from
-// the broadcast. It reads its yes votes from its log, and asks all others for the outcomes. It accepts an outcome
-// that more than m of them report. If a process does not learn an outcome from the broadcast in time, it asks in the
-// same way.
+// A process makes its vote yes durable before it broadcasts the vote. A restarted process reads its yes votes from its
+// log, and asks all others for the outcomes. It accepts an outcome that more than m of them report. If a process does
+// not learn an outcome from the broadcast in time, it asks in the same way.
+//
+// If Config.Repeats is false, a restarted process receives nothing more from the broadcast. Otherwise the broadcast
+// delivers again what it has kept, and the process saves its state from time to time. So it finds all outcomes again,
+// and takes part again. Meanwhile it does not prepare transactions again, and reports to its participant only outcomes
+// that the participant may not know. If the process has missed deliveries for good, it might find wrong outcomes.
+// So from then on it ignores the order, and only asks.
 //
 // Why it works: all correct processes compute the outcome only from deliveries, which they have in the same order. So
 // all of them find the same outcome. Among m+1 processes that report an outcome, or that have waited too long, at
@@ -49,6 +54,9 @@ type Config struct {
 	Remember int
 	// Compact is the number of log records after which a checkpoint replaces them. 0 means 4096.
 	Compact int
+	// Repeats says that deliveries have positions, in Seq, and that the order delivers again what it has kept after a
+	// restart. See From and Live.
+	Repeats bool
 }
 
 func (c Config) withDefaults() Config {
@@ -84,6 +92,12 @@ const (
 	Vote
 	// Expire says that its sender has waited too long for votes. Body: as in a Vote for no.
 	Expire
+	// Void is any other delivery. It only has a position.
+	Void
+	// From, in the name of the process itself, says that the next delivery is the first one after position Seq. What
+	// follows was delivered before a restart, until Live, also in the name of the process itself.
+	From
+	Live
 )
 
 // The timers: one for each transaction with missing votes, and one to ask for outcomes.
@@ -105,6 +119,7 @@ type Machine struct {
 	past     service.History         // outcomes found in the order
 	heard    service.History         // outcomes reported by others, without the order
 	outcomes outcomeTracker
+	progress
 }
 
 // load is what one coordinator has open.
@@ -139,10 +154,16 @@ func (m *Machine) Start(s *parley.Step) {
 	for i := range m.outcomes.inDoubt {
 		d := &m.outcomes.inDoubt[i]
 		d.asked = true
-		m.number = max(m.number, d.number)
+		if !m.c.Repeats { // otherwise it counts again
+			m.number = max(m.number, d.number)
+		}
 		s.Deliver(d.spec.Members[0], parley.Msg{
 			Kind: service.Prepare, Value: uint64(d.path()), Seq: 1, Body: d.spec.Encode(),
 		})
+	}
+	for _, t := range m.byAge() {
+		t.voted = t.voted || m.outcomes.voted(t.spec)
+		t.expires(s, m.c)
 	}
 	m.ask(s)
 }
@@ -236,12 +257,23 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	case q.Kind >= parley.Local:
 	case !s.Carried:
 		m.hear(s, from, q)
+	case q.Kind == From && from == m.self:
+		m.from(q.Seq)
+	case m.missed || q.Kind == From:
+	case q.Kind == Live:
+		if from == m.self {
+			m.live(s)
+		}
+	case m.c.Repeats && m.before(q):
 	case q.Kind == Begin:
 		if t, ok := service.ReadSpec(q.Body, m.c.N); ok && t.Members[0] == from && len(t.Parts) > 0 {
 			m.begin(s, from, t)
 		}
 	case q.Kind == Vote || q.Kind == Expire:
 		m.count(s, from, q)
+	}
+	if m.fresh >= saveAfter {
+		m.save(s)
 	}
 }
 
@@ -271,10 +303,25 @@ func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	}
 	m.number++
 	t = &transaction{number: m.number, spec: spec, learned: m.finished(spec) != nil}
+	t.voted = m.repeating && m.outcomes.voted(spec)
 	m.add(t)
-	s.At(t.path(), 0, func() { s.SetTimer(expireTimer, m.c.Votes+2*m.c.Delta) })
-	if _, has := spec.Part(m.self); has && !t.learned {
-		s.Deliver(from, parley.Msg{Kind: service.Prepare, Value: uint64(t.path()), Body: spec.Only(m.self).Encode()})
+	t.expires(s, m.c)
+	if !m.repeating {
+		t.prepare(s)
+	}
+}
+
+// expires sets the timer after which the votes are late.
+func (t *transaction) expires(s *parley.Step, c Config) {
+	s.At(t.path(), 0, func() { s.SetTimer(expireTimer, c.Votes+2*c.Delta) })
+}
+
+// prepare requests the vote of the participant, if it is missing.
+func (t *transaction) prepare(s *parley.Step) {
+	if _, has := t.spec.Part(s.Self); has && !t.learned && !t.voted {
+		s.Deliver(t.spec.Members[0], parley.Msg{
+			Kind: service.Prepare, Value: uint64(t.path()), Body: t.spec.Only(s.Self).Encode(),
+		})
 	}
 }
 
@@ -325,8 +372,13 @@ func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, w
 		Path: t.path(), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
 	}
 	m.past.Add(e)
+	waits := m.outcomes.voted(t.spec)
 	m.outcomes.know(t.spec)
-	if !t.learned {
+	switch {
+	case t.learned:
+	case m.repeating && !waits: // the participant did not vote yes, or knows the outcome
+		s.Deliver(t.spec.Members[0], e.Ended(service.Repeated))
+	default:
 		m.tell(s, e, t.spec)
 	}
 }
@@ -345,7 +397,7 @@ func (m *Machine) Timeout(s *parley.Step, timer parley.Timer) {
 	if timer == askTimer {
 		m.outcomes.ticking = false
 		m.ask(s)
-	} else if t := m.open[service.NumberOf(s.Path)]; t != nil {
+	} else if t := m.open[service.NumberOf(s.Path)]; t != nil && !m.missed {
 		s.Broadcast(parley.Msg{Kind: Expire, Body: ballot(false, t.spec, nil)})
 	}
 }

@@ -109,6 +109,12 @@ func (r *outcomeTracker) yes(now parley.Tick, number uint64, own service.Spec) {
 	r.inDoubt = append(r.inDoubt, inDoubtTx{number: number, spec: own, since: now})
 }
 
+// voted reports whether the participant waits for the outcome of t, because it has voted yes.
+func (r *outcomeTracker) voted(t service.Spec) bool {
+	d := r.find(t)
+	return d != nil && d.number > 0
+}
+
 // know records that this process knows the outcome.
 func (r *outcomeTracker) know(t service.Spec) {
 	if d := r.find(t); d != nil {
@@ -135,8 +141,25 @@ func (m *Machine) record(s *parley.Step, record []byte) {
 	s.Append(record)
 	r := &m.outcomes
 	if r.records++; r.records >= m.c.Compact && r.records >= 2*len(r.inDoubt) {
-		r.records = 0
-		s.Compact()
+		m.save(s)
+	}
+}
+
+// save replaces the log records by the state.
+func (m *Machine) save(s *parley.Step) {
+	m.outcomes.records, m.fresh = 0, 0
+	s.Compact()
+}
+
+// live handles the end of the deliveries that come again. The process votes on what is still open: a vote may have been
+// lost.
+func (m *Machine) live(s *parley.Step) {
+	m.repeating = false
+	for _, t := range m.byAge() {
+		if t.voted && !t.yes.Has(m.self) && m.outcomes.voted(t.spec) {
+			s.Broadcast(parley.Msg{Kind: Vote, Body: ballot(true, t.spec, nil)})
+		}
+		t.prepare(s)
 	}
 }
 

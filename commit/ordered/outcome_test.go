@@ -16,9 +16,16 @@ type driven struct {
 	s *parley.Step
 }
 
-func drive(log ...parley.Record) *driven {
-	d := &driven{m: newMachine(Config{N: 4, M: 1, Delta: 10, Votes: 100}.withDefaults(), 3)}
-	d.s = &parley.Step{Self: 3, N: 4, Host: d, Restart: log != nil, Log: log}
+func drive(log ...parley.Record) *driven { return driveWith(Config{}, nil, log) }
+
+// driveWith starts the machine with a saved state and with log records.
+func driveWith(c Config, saved []byte, log []parley.Record) *driven {
+	c.N, c.M, c.Delta, c.Votes = 4, 1, 10, 100
+	d := &driven{m: newMachine(c.withDefaults(), 3)}
+	if saved != nil && !parley.LoadDurable(d.m, 0, saved) {
+		panic("the state cannot be read")
+	}
+	d.s = &parley.Step{Self: 3, N: 4, Host: d, Restart: log != nil || saved != nil, Log: log}
 	d.m.Start(d.s)
 	d.s.Restart, d.s.Log = false, nil
 	return d

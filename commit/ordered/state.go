@@ -15,6 +15,13 @@ func (m *Machine) byAge() []*transaction {
 
 // State visits every variable of the machine.
 func (m *Machine) State(v *parley.Vars) {
+	v.DurableIf(m.c.Repeats, func() { m.stateOrder(v) })
+	m.progress.state(v, m.c.Repeats)
+	m.outcomes.state(v, m.c.N)
+}
+
+// stateOrder visits what the process has found in the order, and what others have reported.
+func (m *Machine) stateOrder(v *parley.Vars) {
 	parley.Num(v, "number", &m.number)
 	parley.Num(v, "stray", &m.stray)
 	var list []*transaction
@@ -37,7 +44,6 @@ func (m *Machine) State(v *parley.Vars) {
 	}
 	m.past.State(v)
 	m.heard.State(v)
-	m.outcomes.state(v, m.c.N)
 }
 
 func (t *transaction) state(v *parley.Vars, n int) {
