@@ -3,8 +3,10 @@ package cluster_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/cluster"
@@ -130,15 +132,63 @@ func TestAgreedCommitParticipantRestarts(t *testing.T) {
 			t.Errorf("it prepared %d times", ledgers[3].prepared["t"])
 		}
 		ledgers[3].mu.Unlock()
-		// It no longer takes part in the order, and reports that.
-		if _, err := r.nodes[3].Load().Commit(ctx, "u", bodies("do", 0)); !errors.Is(err, cluster.ErrAbstained) {
-			t.Error(err)
+		// It takes part again, as a coordinator and as a participant.
+		if yes, err := r.nodes[3].Load().Commit(ctx, "u", bodies("do", 0, 3)); !yes || err != nil {
+			t.Error(yes, err)
+		}
+		if yes, err := r.nodes[0].Load().Commit(ctx, "v", bodies("do", 1, 3)); !yes || err != nil {
+			t.Error(yes, err)
+		}
+		// If all restart, each still knows all outcomes, and prepares nothing that is over.
+		eventually(t, "all are told", func() bool {
+			return ledgers[0].end("u") != "" && ledgers[1].end("v") != "" && ledgers[3].end("u") != "" && ledgers[3].end("v") != ""
+		})
+		synctest.Wait() // until this is on the disks
+		r.stop(all(4)...)
+		r.start(all(4)...)
+		for i := range 4 {
+			for _, tx := range []string{"t", "u", "v"} {
+				if o, err := r.nodes[i].Load().Outcome(tx); err != nil || o.State != cluster.Committed {
+					t.Errorf("node %d: the outcome of %s is %v, %v", i+1, tx, o, err)
+				}
+			}
+		}
+		if yes, err := r.nodes[1].Load().Commit(ctx, "w", bodies("do", 0, 1, 2, 3)); !yes || err != nil {
+			t.Error(yes, err)
+		}
+		for i, want := range []map[string]int{{"u": 1}, {"v": 1}, {"t": 1}, {"t": 2, "u": 1, "v": 1}} {
+			ledgers[i].mu.Lock()
+			want["w"] = 1
+			if !maps.Equal(ledgers[i].prepared, want) {
+				t.Errorf("node %d prepared %v, and %v is expected", i+1, ledgers[i].prepared, want)
+			}
+			ledgers[i].mu.Unlock()
+		}
+	})
+}
+
+// In memory, a restarted node begins no transactions until the others have admitted it. Then it takes part again, and
+// knows the outcomes that the others found before.
+func TestAgreedCommitRestartsInMemory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _ := agreeing(t, 4, false, agreed)
+		ctx := soon(t, 30*time.Second)
+		if yes, err := r.nodes[0].Load().Commit(ctx, "t", bodies("do", 0, 1)); !yes || err != nil {
+			t.Fatal(yes, err)
 		}
 		r.stop(3)
+		r.configs[3].Rejoin = true
 		r.start(3)
-		time.Sleep(100 * time.Millisecond)
-		if ledgers[3].prepared["t"] != 2 {
-			t.Error("what was over is prepared again")
+		node := r.nodes[3].Load()
+		eventually(t, "it takes part again", func() bool {
+			yes, err := node.Commit(ctx, "u", bodies("do", 2, 3))
+			if err != nil && !errors.Is(err, cluster.ErrRefused) && !errors.Is(err, cluster.ErrUnknown) {
+				t.Fatal(err)
+			}
+			return yes
+		})
+		if o, err := node.Outcome("t"); err != nil || o.State != cluster.Committed {
+			t.Error(o, err)
 		}
 	})
 }

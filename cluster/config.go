@@ -51,7 +51,7 @@ type Config struct {
 	// which calls fail. Traces are always files of the system.
 	Disk disk.Disk
 	// Durable makes the node sync deliveries to disk before it acknowledges them, so that they survive a restart of
-	// all nodes. Groups of level Byzantine stay in memory. Durable requires Dir.
+	// all nodes. Durable requires Dir.
 	Durable bool
 	// DiskLimit is how long one call of the disk, such as a write or a sync, may take. After that time the disk
 	// counts as failed, and the node stops. The limit is 100 ms to 1 h, by default 5 s. It may differ between nodes.
@@ -69,10 +69,9 @@ type Config struct {
 	// M is how many nodes may be faulty in services that tolerate Byzantine faults; by default (n-1)/3, rounded
 	// down.
 	M int
-	// Round is the length of a round, by default 100 ms, in services that tolerate Byzantine faults. A node that acts
-	// 1/5 of a round or more after a deadline (in agreements 1/7) counts as one of the M faulty nodes until it has
-	// rejoined. A message may take 1/10 of a round. If it takes longer, its sender or its receiver counts as faulty.
-	// See RoundError.
+	// Round is the length of a round of an agreement, by default 100 ms. A node that acts 1/7 of a round or more after a
+	// deadline counts as one of the M faulty nodes until it has rejoined. A message may take 1/10 of a round. If it
+	// takes longer, its sender or its receiver counts as faulty. See RoundError.
 	Round  time.Duration
 	Times  Times
 	Clocks ClockConfig

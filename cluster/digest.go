@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/internal/lists"
@@ -49,6 +50,10 @@ func (c Config) alike() (list []string) {
 	if k, usual := c.Commit.WithDefaults(), (CommitConfig{}).WithDefaults(); k.Protocol == Agreed &&
 		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide which transactions are accepted
 		add("%d %d", k.Open, k.Remember)
+	}
+	byzantine := slices.ContainsFunc(c.Groups, func(g GroupConfig) bool { return g.Level == Byzantine })
+	if byzantine || c.Commit.Protocol == Agreed { // refuses nodes that make Byzantine orders in timed rounds
+		add("orders by cuts")
 	}
 	if c.Links != Streams {
 		add("%v", c.Links)

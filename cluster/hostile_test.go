@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/broadcast/cuts"
 	"parley/cluster"
 	"parley/cluster/link"
 	"parley/lockstep"
@@ -157,7 +159,19 @@ func others(eig, of1 uint32) []hostile {
 			return [][]byte{message(of1, parley.Msg{Kind: lockstep.Frame + 1, Value: 1 << 20})}
 		}},
 		{"a group's message that is none", "malformed message", false, func() [][]byte {
-			return [][]byte{message(16, parley.Msg{Kind: 3, Body: []byte{0xFF}})}
+			return [][]byte{message(16, parley.Msg{Kind: 1, Seq: 1 << 50, Body: []byte{0xFF}})}
+		}},
+		{"a group's cut that is none", "cut that cannot be read", false, func() [][]byte {
+			return [][]byte{message(16, parley.Msg{Kind: 1, Seq: 1, Body: []byte{0xFF}})}
+		}},
+		{"a group's batch that is none", "batch that cannot be read", false, func() [][]byte {
+			return [][]byte{message(16, parley.Msg{Kind: cuts.Batch, Body: []byte{0xFF}})}
+		}},
+		{"a batch in the name of another node", notItsBatch, false, func() [][]byte {
+			return [][]byte{message(16, parley.Msg{Kind: cuts.Batch, Body: batchOf(1, 1, [32]byte{}, []byte("forged"))})}
+		}},
+		{"decisions that are none", "decisions that cannot be read", false, func() [][]byte {
+			return [][]byte{message(16, parley.Msg{Kind: cuts.Answer, Seq: 1, Body: []byte{0xFF}})}
 		}},
 		{"length 0", "empty frame", true, func() [][]byte { return [][]byte{{0, 0, 0, 0}} }},
 		{"length 2^32-1", "frame too long", true, func() [][]byte { return [][]byte{{255, 255, 255, 255, rawBulk}} }},
@@ -252,10 +266,30 @@ func (s *siege) loads() []hostileLoad {
 		{"messages of no channel", "no channel", func() {
 			s.all(bytes.Repeat(message(1<<20, frame(1, 0, make([]byte, 1000))), 2000))
 		}},
-		{"more than the group has asked for", "", func() {
-			s.all(bytes.Repeat(message(16, parley.Msg{Kind: 3, Value: 1, Body: make([]byte, 60<<10)}), 300))
+		{"more batches than the group may keep", notItsBatch, func() {
+			var before [sha256.Size]byte
+			for k := range uint64(400) {
+				b := batchOf(0, k+1, before, make([]byte, 60<<10))
+				before = sha256.Sum256(b)
+				s.all(message(16, parley.Msg{Kind: cuts.Batch, Body: b}))
+			}
+		}},
+		{"cuts of slots to come", "", func() {
+			for k := range uint64(300) {
+				s.all(message(16, parley.Msg{Kind: 1, Seq: 1 + k%4, Value: k << 3, Body: make([]byte, 60<<10)}))
+			}
 		}},
 	}
+}
+
+// notItsBatch is the reason for which an order refuses a batch.
+const notItsBatch = "batch of another process, of another life, a second one of its number, or too many"
+
+// batchOf returns a batch of a node in an order, with one request.
+func batchOf(source byte, number uint64, before [sha256.Size]byte, request []byte) []byte {
+	b := binary.AppendUvarint([]byte{1, source, 0}, number)
+	b = append(append(b, before[:]...), 1)
+	return append(parley.AppendBytes(b, request), 0)
 }
 
 type hostileLoad struct {

@@ -91,7 +91,7 @@ func (n *Node) Status() Status {
 		}
 		return v
 	}
-	s.Groups = n.groups.Status(viewed, abstained)
+	s.Groups = n.groups.Status(viewed)
 	s.Tables = n.tables.Status(viewed)
 	s.Streams = n.agree.Status(abstained)
 	s.Commit = n.commits.Status()

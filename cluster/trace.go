@@ -44,8 +44,8 @@ func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
 	if err != nil {
 		return parley.Protocol{}, false
 	}
-	c := Config{Members: make([]Member, h.N)}
-	p, err := groups.Protocol(level, c.views(), h.M, time.Duration(max(h.Node.Round, 1)))
+	c := Config{Members: make([]Member, h.N), Durable: groups.DescribedDurable(h)}
+	p, err := groups.Protocol(level, c.views(), h.M)
 	return p, err == nil
 }
 

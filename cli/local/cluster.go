@@ -88,8 +88,7 @@ func up(a *console.App) *cobra.Command {
 	cmd.Flags().IntVarP(&p.M, "m", "m", 0, "number of `nodes` that may be faulty (default: as many as n > 3m allows)")
 	cmd.Flags().Var(&p.Traitors, "traitor", "`node=behavior` of nodes that lie, as in 3=twofaced,6=silent")
 	cmd.Flags().BoolVar(&p.Durable, "durable", false,
-		"sync deliveries to disk before acknowledging them (not in the group named byzantine, which is "+
-			"always in memory)")
+		"sync deliveries to disk before acknowledging them")
 	cmd.Flags().DurationVar(&p.Round, "round", 0,
 		"`duration` of a round of agreements, 10ms to 1h; a busy computer needs longer rounds (default: 100ms)")
 	cmd.Flags().StringVar(&p.participant, "participant", "",

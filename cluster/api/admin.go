@@ -68,11 +68,8 @@ func problems(st cluster.Status) []string {
 		out = append(out, "the node is "+string(st.State)+": "+stateAdvice[st.State])
 	}
 	for _, g := range st.Groups {
-		switch {
-		case g.SlotStatus == nil && !g.In:
+		if !g.In {
 			out = append(out, "not a member of group "+g.Name+rejoins)
-		case g.SlotStatus != nil && g.Mute && !g.Waits:
-			out = append(out, "takes no part in group "+g.Name+" yet"+catchesUp)
 		}
 	}
 	mute := 0
@@ -135,9 +132,6 @@ func (h admin) Status(context.Context, *parleyv1.StatusRequest) (*parleyv1.Statu
 		level, _ := cluster.ParseLevel(g.Level) // String wrote it
 		one := &parleyv1.GroupStatus{Name: g.Name, Level: wire(levels, level), View: viewStatus(g.ViewStatus)}
 		one.Position = g.Position
-		if g.SlotStatus != nil {
-			one.Slots = slotStatus(*g.SlotStatus)
-		}
 		out.Groups = append(out.Groups, one)
 	}
 	for _, t := range st.Tables {

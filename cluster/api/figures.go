@@ -27,11 +27,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for _, g := range st.Groups {
-		if g.SlotStatus != nil {
-			out.slots("group/"+g.Name, *g.SlotStatus)
-		} else {
-			out.view("group/"+g.Name, g.ViewStatus)
-		}
+		out.view("group/"+g.Name, g.ViewStatus)
 	}
 	for _, t := range st.Tables {
 		out.table(t)

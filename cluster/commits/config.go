@@ -64,9 +64,11 @@ const (
 	// vote. If there are fewer participants, other nodes vote as witnesses.
 	Majority
 	// Agreed decides by votes that are broadcast in a Byzantine order of all nodes. While at most M nodes are faulty,
-	// and all others meet the deadlines of rounds, it is atomic among correct nodes, and no node is blocked. A faulty
-	// participant can only abort a transaction. All nodes see the bodies of all participants. A node that restarts,
-	// or misses the deadline of a round, begins no transactions and votes for none until all nodes are started from
+	// it is atomic among correct nodes, however late messages are, and no node is blocked. A faulty participant can
+	// only abort a transaction. All nodes see the bodies of all participants. A node that restarts with its folder
+	// takes part again, and knows all outcomes. A node without its folder takes part again when m+1 others have
+	// admitted it. Until then it refuses transactions. A node that was away for so long that it has missed votes which
+	// the others no longer keep (8 MiB) begins no transactions and votes for none until all nodes are started from
 	// scratch. It asks the others for the outcomes of transactions for which it had voted yes.
 	Agreed
 )

@@ -26,15 +26,20 @@ type order struct {
 	closed  bool
 }
 
-func newOrder(s *Service) (o *order, err error) {
+func newOrder(s *Service) (o *order) {
 	o = &order{s: s, stop: make(chan struct{})}
 	o.more.L = &o.mu
-	if o.of, err = s.k.Order(kernel.OrderChannel, orderName, o.deliver); err != nil {
-		return nil, err
+	return o
+}
+
+// open opens the order. The machine is open: the order may deliver at once.
+func (o *order) open() (err error) {
+	if o.of, err = o.s.k.Order(kernel.OrderChannel, orderName, o); err != nil {
+		return err
 	}
 	o.wg.Go(o.send)
 	o.wg.Go(o.watch)
-	return o, nil
+	return nil
 }
 
 // close ends all waiting calls and goroutines.
@@ -44,7 +49,9 @@ func (o *order) close() {
 	o.closed = true
 	o.more.Broadcast()
 	o.mu.Unlock()
-	o.of.Close()
+	if o.of != nil {
+		o.of.Close()
+	}
 	o.wg.Wait()
 }
 
@@ -79,13 +86,30 @@ func (o *order) send() {
 	}
 }
 
-// deliver passes a delivery of the order to the machine. It is part of a step of the order.
-func (o *order) deliver(from parley.ID, b []byte) {
+// Deliver passes a delivery of the order to the machine. It is part of a step of the order.
+func (o *order) Deliver(position uint64, from parley.ID, b []byte) {
+	m := parley.Msg{Kind: ordered.Void, Seq: position}
 	if len(b) > 0 && b[0] > 0 && parley.Kind(b[0]) <= ordered.Expire-ordered.Begin+1 {
-		if p := o.s.machine(); p != nil { // nil: it could not be opened, and the node closes
-			p.Carried(from, parley.Msg{Kind: ordered.Begin - 1 + parley.Kind(b[0]), Body: b[1:]})
-		}
+		m.Kind, m.Body = ordered.Begin-1+parley.Kind(b[0]), b[1:]
 	}
+	o.s.process.Carried(from, m)
+}
+
+// From notifies the machine where the deliveries continue.
+func (o *order) From(position uint64) {
+	o.s.process.Carried(o.s.k.Self, parley.Msg{Kind: ordered.From, Seq: position})
+}
+
+// Live notifies the machine that what follows is new.
+func (o *order) Live() { o.s.process.Carried(o.s.k.Self, parley.Msg{Kind: ordered.Live}) }
+
+// missed reports whether this node has missed a part of the order for good.
+func (o *order) missed() (missed bool) {
+	o.s.process.Do(func(m parley.Machine, _ parley.Tick) {
+		of, ok := m.(interface{ Missed() bool })
+		missed = ok && of.Missed()
+	})
+	return missed
 }
 
 // takes returns an error if a transaction cannot begin for which the machine would broadcast size bytes.
@@ -93,8 +117,11 @@ func (o *order) takes(size int) error {
 	if most := o.of.Most(); size+1 > most {
 		return fmt.Errorf("%w: the transaction has %d bytes: at most %d are allowed", kernel.ErrRefused, size+1, most)
 	}
-	if o.of.Aside() {
-		return fmt.Errorf("%w: %w", kernel.ErrRefused, kernel.ErrAbstained)
+	switch {
+	case !o.of.Member():
+		return fmt.Errorf("%w: %w", kernel.ErrRefused, kernel.ErrNotMember)
+	case o.missed():
+		return fmt.Errorf("%w: %w: transactions that the others no longer keep", kernel.ErrRefused, kernel.ErrAbstained)
 	}
 	return nil
 }
@@ -110,7 +137,7 @@ func (o *order) watch() {
 			return
 		case <-tick.C:
 		}
-		if !o.of.Aside() {
+		if o.of.Member() && !o.missed() {
 			continue
 		}
 		if silent += o.s.c.Delay; silent > o.s.c.Votes+16*o.s.c.Delay {

@@ -75,9 +75,7 @@ func Open(k *kernel.Kernel, c Config, participant Participant) (*Service, error)
 		ask(m)
 	}
 	s.parts.applied = func(path parley.Path) { ask(parley.Msg{Kind: service.Applied, Value: uint64(path)}) }
-	err := s.open()
-	close(s.ready)
-	if err != nil {
+	if err := s.open(); err != nil {
 		s.Close(err)
 		return nil, fmt.Errorf("cluster: transactions: %w", err)
 	}
@@ -92,11 +90,9 @@ func (s *Service) open() (err error) {
 	if c.Protocol == Agreed {
 		p = ordered.New(ordered.Config{
 			N: n, M: s.k.M, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
-			Open: c.Open, Remember: c.Remember, Compact: s.k.Compact,
+			Open: c.Open, Remember: c.Remember, Compact: s.k.Compact, Repeats: true,
 		})
-		if s.order, err = newOrder(s); err != nil {
-			return err
-		}
+		s.order = newOrder(s)
 		o.Beneath = s.order.broadcast
 	} else {
 		p = service.New(service.Config{
@@ -107,6 +103,15 @@ func (s *Service) open() (err error) {
 	}
 	o.Machine = p.New(s.k.Self)
 	s.process, err = s.k.Host.Open(o)
+	close(s.ready)
+	switch {
+	case s.order == nil:
+	case errors.Is(err, host.ErrRecords):
+		err = fmt.Errorf("%w: if an earlier version of Parley wrote them, stop all nodes, and start them with empty "+
+			"data folders", err)
+	case err == nil:
+		err = s.order.open()
+	}
 	return err
 }
 

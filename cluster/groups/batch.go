@@ -209,11 +209,11 @@ func (p *batcher) end(err error) {
 	p.mu.Unlock()
 }
 
-// open ends a close, with the given number of batches in flight: earlier ones are not reported any more.
-func (p *batcher) open(away int) {
+// open ends a close. Batches that were in flight before are not reported any more.
+func (p *batcher) open() {
 	p.mu.Lock()
 	if p.err != nil && !p.ended {
-		p.err, p.away = nil, away
+		p.err, p.away = nil, 0
 	}
 	p.mu.Unlock()
 }

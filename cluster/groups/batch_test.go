@@ -84,7 +84,7 @@ func TestPackerNotifiesWaitingCallers(t *testing.T) {
 		go func() { told <- p.post(make([]byte, 50), kernel.Total) }()
 		synctest.Wait()
 		p.close(kernel.ErrNotMember)
-		p.open(0)
+		p.open()
 		p.back(0)
 		within(t, "who waited", func() error { return <-told })
 	})

@@ -54,14 +54,16 @@ type Config struct {
 	// Keep and KeepBytes limit the number and the bytes of the deliveries that are retained for subscriptions. The
 	// oldest deliveries are dropped first. By default Keep is 65536. By default KeepBytes is the group's share of 256
 	// MiB, but at least 1 MiB and at most 16 MiB. In a durable group at most the newest 8 MiB survive a restart or
-	// exclusion of a member. In a Byzantine group no deliveries survive.
+	// exclusion of a member. In a durable group of level Byzantine, 8 to 16 MiB survive, if as many were delivered.
 	Keep, KeepBytes int
 	// Deliver, if set, is called for each delivery, in order, on the goroutine of the machine's step. It must
 	// not block, and must not call the group. After a restart or an exclusion, a durable node calls Deliver
 	// again for the retained deliveries, with their original positions.
 	Deliver func(Delivery)
 
-	final bool // of a Byzantine group: a member that has missed anything stays out for good
+	// from and live, if set, are called within a step of a Byzantine group: see kernel.Orderly.
+	from func(position uint64)
+	live func()
 }
 
 // withDefaults fills in the defaults of one of the given number of groups.
@@ -73,7 +75,7 @@ func (c Config) withDefaults(groups int) Config {
 	return c
 }
 
-// mostByzantine is how many members a Byzantine order may have: message sizes grow exponentially with m.
+// mostByzantine is how many members a Byzantine order may have.
 const mostByzantine = 13
 
 // Check returns an error if n nodes cannot have the listed groups.
@@ -125,12 +127,15 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 		return err
 	})
 	p, err := s.protocol(g.c)
+	if err == nil && c.Level == kernel.Byzantine && s.durable(c) {
+		err = s.sameMembers(c)
+	}
 	if err == nil {
 		o := host.Options{
 			Channel: channel, Name: machine(c.Name), Upper: g, After: g.after, Again: s.k.Again, Class: link.Bulk,
 		}
 		if o.Machine = p.New(s.k.Self); c.Level == kernel.Byzantine {
-			o.Machine = s.k.Play(p)
+			o.Machine, o.Again = s.k.Play(p), s.forgot(c)
 		}
 		g.process, err = s.k.Watched(o, c.Level != kernel.Byzantine)
 	}
@@ -138,6 +143,14 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 		return nil, fmt.Errorf("group %s: %w", c.Name, err)
 	}
 	return g, nil
+}
+
+// forgot reports whether a Byzantine group that has no records on this node may have run here before.
+func (s *Service) forgot(c Config) bool {
+	if s.durable(c) {
+		return !s.k.Intact
+	}
+	return s.k.Again || s.k.Rejoin
 }
 
 // machine returns the name of a group's machine.
@@ -157,7 +170,7 @@ func (g *Group) takes() error {
 		return g.absent
 	}
 	err := g.k.Takes(g.c.Level == kernel.Byzantine)
-	if err != nil || g.c.Level == kernel.Byzantine || !g.k.Views.Durable {
+	if err != nil || !g.k.Views.Durable {
 		return err
 	}
 	return g.k.HasRoom()
@@ -167,13 +180,13 @@ func (g *Group) takes() error {
 func (g *Group) Level() kernel.Level { return g.c.Level }
 
 // Broadcast broadcasts payload to all members at the group's level. It returns the payload's position when this
-// node has delivered it. On a durable node the payload is then on disk, except in a group of level Byzantine,
-// which is in memory only.
+// node has delivered it. On a durable node the payload is then on disk.
 //
 // The level determines what the other members do after Broadcast has returned without an error. With Total, Atomic,
 // and Uniform, all remaining members deliver the payload, even if this node crashes now. With Byzantine, all correct
-// members deliver it. With Reliable, FIFO, and Causal, this node delivers its own payload at once. If the node
-// remains a member, the others also deliver it. If the node crashes now, possibly no other member delivers it.
+// members deliver it, and in a durable group even if all members lose power now. With Reliable, FIFO, and Causal, this
+// node delivers its own payload at once. If the node remains a member, the others also deliver it. If the node crashes
+// now, possibly no other member delivers it.
 //
 // If the error matches [kernel.ErrUnknown], the payload may have been delivered, or may still be delivered: ctx ended
 // while it was in flight, or this node was excluded or closed. With every other error the payload is never delivered.
@@ -222,6 +235,9 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		}
 	})
 	k.body = k.body[:len(k.body)-len(rest)]
+	if k.count == 0 && g.c.from != nil {
+		g.c.Deliver(Delivery{k.first, from, nil})
+	}
 	if k.count > 0 { // of others a traitor can send any number, which have no bytes
 		g.kept.add(k)
 	}
@@ -237,25 +253,35 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 // batches, which would be retained with it.
 const pinning = 32 << 10
 
-// Indicate handles the machine's indications of views, or of its epochs.
+// Indicate handles the machine's indications: of views, or that it is out, admitted, or has missed deliveries.
 func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	switch m.Kind {
-	case group.Excluded, cuts.Out:
+	case group.Excluded:
 		g.batcher.close(kernel.ErrNotMember)
 		g.kept.leave()
-	case group.SnapshotInstalled, group.ReplayStarted, cuts.Skipped:
+	case cuts.Out: // it delivers what the others tell, and has no part in the order
+		g.batcher.close(kernel.ErrNotMember)
+	case group.SnapshotInstalled, group.ReplayStarted:
 		g.kept.begin(m.Seq << batchBits)
+	case cuts.Skipped, cuts.Repeats:
+		g.batcher.close(kernel.ErrNotMember) // own payloads may be among those that this node has missed
+		g.kept.begin(m.Seq << batchBits)
+		if g.c.from != nil {
+			g.c.from(m.Seq << batchBits)
+		}
 	case cuts.Admitted:
-		g.open(0)
+		g.open()
+		if g.c.live != nil {
+			g.c.live()
+		}
 	case parley.View:
-		g.open(0)
+		g.open()
 	}
 }
 
-// open accepts payloads again, with the given number of batches in flight. Payloads that gathered meanwhile are
-// sent when the step ends.
-func (g *Group) open(away int) {
-	g.batcher.open(away)
+// open accepts payloads again. Payloads that gathered meanwhile are sent when the step ends.
+func (g *Group) open() {
+	g.batcher.open()
 	g.reopened.Store(true)
 }
 

@@ -19,10 +19,6 @@ var vectorLevels = map[kernel.Level]vector.Level{
 	kernel.FIFO: vector.FIFO, kernel.Causal: vector.Causal,
 }
 
-// flight is how many bytes of a Byzantine order one node begins at most in the time that a slot may last; the
-// others keep half of that. With rounds of 100 ms it is 50 MB/s.
-const flight = 16 << 20
-
 // outlives is how many bytes of a durable group's deliveries survive a restart of a node.
 const outlives = 8 << 20
 
@@ -42,9 +38,19 @@ func (s *Service) histories() parley.Tick {
 	return parley.Tick(time.Duration(bytes) * time.Second / slowLink)
 }
 
+// durable reports whether a group of this node is durable. The order of another service is, if the node has a disk.
+func (s *Service) durable(c Config) bool {
+	return s.k.Views.Durable || c.from != nil && s.k.Store != nil
+}
+
 // protocol returns the protocol of a group of this node.
 func (s *Service) protocol(c Config) (parley.Protocol, error) {
 	views := s.k.Views
+	if c.from != nil {
+		o := order(views, s.k.M)
+		o.Durable, o.KeepBytes = s.durable(c), outlives // the disk is no part of the shared configuration
+		return cuts.New(o), nil
+	}
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, outlives)
 		views.Admit += s.histories()
@@ -52,15 +58,11 @@ func (s *Service) protocol(c Config) (parley.Protocol, error) {
 			views.First += s.histories()
 		}
 	}
-	return protocol(c.Level, views, s.k.M, s.k.Round, c.final)
+	return Protocol(c.Level, views, s.k.M)
 }
 
 // Protocol returns the protocol of a level, for the given views and m faulty nodes.
-func Protocol(l kernel.Level, views group.Config, m int, round time.Duration) (parley.Protocol, error) {
-	return protocol(l, views, m, round, false)
-}
-
-func protocol(l kernel.Level, views group.Config, m int, round time.Duration, final bool) (parley.Protocol, error) {
+func Protocol(l kernel.Level, views group.Config, m int) (parley.Protocol, error) {
 	switch l {
 	case kernel.Total:
 		return timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}), nil
@@ -72,18 +74,30 @@ func protocol(l kernel.Level, views group.Config, m int, round time.Duration, fi
 	case kernel.Atomic:
 		return atomic.InViews(views), nil
 	case kernel.Byzantine:
-		return cuts.New(cuts.Config{
-			N: views.N, M: m, Batch: 4 * views.Payload, Queue: (deepBatches + 1) * 4 * views.Payload,
-			Least: parley.Tick(20 * time.Millisecond), Most: parley.Tick(time.Second),
-		}), nil
+		return cuts.New(order(views, m)), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
 }
 
-// slots returns how many slots of a Byzantine order may begin in the time that one lasts if a node is silent.
-// What faulty nodes send in their later rounds is kept and takes time to judge: milliseconds for a slot with m =
-// 3 of 10 nodes, 0.1 s with m = 4 of 13.
-func slots(m int) int { return [...]int{4096, 4096, 1024, 128, 4}[min(m, 4)] }
+// What a member of a Byzantine group keeps for members that are behind, in slots and bytes, and what a durable member
+// also keeps for its own restart. They must be the same at all nodes.
+const (
+	keptSlots    = 1 << 16
+	keptInMemory = 32 << 20
+)
+
+// order configures a Byzantine order. A batch of the order has several batches of the group.
+func order(views group.Config, m int) cuts.Config {
+	c := cuts.Config{
+		N: views.N, M: m, Durable: views.Durable, Batch: 4 * views.Payload, Queue: (deepBatches + 1) * 4 * views.Payload,
+		Least: parley.Tick(20 * time.Millisecond), Most: parley.Tick(time.Second),
+		Checkpoint: keptSlots, KeepBytes: keptInMemory,
+	}
+	if c.Durable { // it writes all of it when it shortens its log
+		c.KeepBytes = outlives
+	}
+	return c
+}
 
 // catalogued returns the catalog's name for the protocol of a level.
 func catalogued(l kernel.Level) string {
@@ -95,5 +109,5 @@ func catalogued(l kernel.Level) string {
 	case kernel.Reliable, kernel.Uniform, kernel.FIFO, kernel.Causal:
 		return "vector"
 	}
-	return l.String()
+	return "cuts"
 }

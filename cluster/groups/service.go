@@ -3,6 +3,8 @@ package groups
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 
 	"parley"
 	"parley/cluster/kernel"
@@ -64,8 +66,17 @@ func (s *Service) Describe(h *trace.Header) {
 	h.Node.Level, h.Protocol = l.String(), catalogued(l)
 	if h.Args = []string{h.Protocol, fmt.Sprintf("--n=%d", h.N)}; l == kernel.Byzantine {
 		h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
+		if s.k.Views.Durable {
+			h.Args = append(h.Args, durableArg)
+		}
 	}
 }
+
+// durableArg is the argument of a durable group of level Byzantine in the header of its trace.
+const durableArg = "--durable"
+
+// DescribedDurable reports whether a header describes a durable group of level Byzantine.
+func DescribedDurable(h trace.Header) bool { return slices.Contains(h.Args, durableArg) }
 
 // Busy reports whether a payload waits or is in flight.
 func (s *Service) Busy() bool {
@@ -100,48 +111,75 @@ type Status struct {
 	Name     string `json:"name"`
 	Level    string `json:"level"`
 	Position uint64 `json:"position"` // of the last delivery, 0 if there was none
+	// ViewStatus of a group of level Byzantine has no View, because all nodes are always its Members. Its In says whether
+	// this node takes part. After a restart without its state it does not, until m+1 members have admitted it.
 	kernel.ViewStatus
-	*kernel.SlotStatus `json:",omitempty"`
 }
 
-// Status returns the status of all groups, given the view of each machine, and how often each machine has
-// abstained.
-func (s *Service) Status(viewed func(machine string) kernel.ViewStatus, abstained map[string]uint64) []Status {
+// Status returns the status of all groups, given the view of each machine.
+func (s *Service) Status(viewed func(machine string) kernel.ViewStatus) []Status {
 	list := []Status{}
 	for _, c := range s.list {
 		name, g := machine(c.Name), s.groups[c.Name]
 		one := Status{Name: c.Name, Level: c.Level.String(), ViewStatus: viewed(name), Position: g.kept.last()}
 		if c.Level == kernel.Byzantine {
-			one.SlotStatus = kernel.Slots(g.process, abstained[name])
-			one.In = one.SlotStatus != nil && !one.Mute && s.k.Takes(true) == nil
+			one.In, one.Members = g.member() && s.k.Takes(true) == nil, slices.Clone(s.k.Members)
 		}
 		list = append(list, one)
 	}
 	return list
 }
 
-// order is a Byzantine group that another service uses.
-type order struct{ *Group }
+// sameMembers returns an error if the records of a durable group of level Byzantine are of other members, or of another
+// m: its quorums would not fit together.
+func (s *Service) sameMembers(c Config) error {
+	book, was, _, err := s.k.Store.Open(machine(c.Name) + "/members")
+	if err != nil {
+		return err
+	}
+	now := fmt.Sprintf("m = %d of %s", s.k.M, strings.Join(s.k.Members, ", "))
+	switch {
+	case was == nil:
+		book.Replace([]byte(now))
+		return nil
+	case string(was) == now:
+		return nil
+	case c.from != nil:
+		return fmt.Errorf("its records are of %s, and not %s: start all nodes with empty data folders to begin again", was,
+			now)
+	}
+	return fmt.Errorf("its records are of %s, and not %s: give the group another name to begin again", was, now)
+}
+
+// member reports whether this node takes part in a group of level Byzantine.
+func (g *Group) member() (is bool) {
+	g.process.Do(func(m parley.Machine, _ parley.Tick) {
+		of, ok := m.(interface{ Member() bool })
+		is = ok && of.Member()
+	})
+	return is
+}
+
+// byzantine is a Byzantine group that another service uses.
+type byzantine struct{ *Group }
 
 // Order opens a Byzantine order of all nodes.
-func (s *Service) Order(channel uint32, name string, deliver func(parley.ID, []byte)) (kernel.Order, error) {
+func (s *Service) Order(channel uint32, name string, to kernel.Orderly) (kernel.Order, error) {
 	g, err := s.open(Config{
-		Name: name, Level: kernel.Byzantine, Keep: 1, Deliver: func(d Delivery) { deliver(d.From, d.Payload) }, final: true,
+		Name: name, Level: kernel.Byzantine, Keep: 1, from: to.From, live: to.Live,
+		Deliver: func(d Delivery) { to.Deliver(d.Position, d.From, d.Payload) },
 	}, channel)
-	return order{g}, err
+	return byzantine{g}, err
 }
 
 // Post submits a payload, even while the node refuses requests of clients.
-func (o order) Post(payload []byte) error { return o.batcher.post(payload, kernel.Byzantine) }
+func (o byzantine) Post(payload []byte) error { return o.batcher.post(payload, kernel.Byzantine) }
 
 // Most returns the maximum length of a payload.
-func (o order) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
+func (o byzantine) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
 
-// Aside reports whether this node has missed something of the order, or takes no part in it.
-func (o order) Aside() bool {
-	s := kernel.Slots(o.process, 0)
-	return s != nil && (s.Mute || s.Missed > 0)
-}
+// Member reports whether this node takes part in the order.
+func (o byzantine) Member() bool { return o.member() }
 
 // Close ends all waiting calls.
-func (o order) Close() { o.close(kernel.ErrClosed) }
+func (o byzantine) Close() { o.close(kernel.ErrClosed) }

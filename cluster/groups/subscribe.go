@@ -176,7 +176,7 @@ type Subscription struct {
 // order, first the retained deliveries and then new ones. To resume, pass the last position read plus 1. 0
 // means new deliveries only. Positions that are no longer retained fail with a [GoneError]. If all members of
 // a group in memory have ended, positions start from scratch, and an earlier position then means another
-// payload. Byzantine groups are always in memory.
+// payload.
 //
 // With the levels Reliable, Uniform, FIFO, and Causal, positions are local to a member, and a node that rejoins
 // adopts the positions of another member. In a group in memory all earlier positions then fail with a GoneError. In a

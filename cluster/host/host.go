@@ -247,7 +247,7 @@ func (h *Host) Open(o Options) (*Process, error) {
 		}
 		restart = restart || state != nil || len(records) > 0
 		if state != nil && !parley.LoadDurable(p.m, p.clock.Now(), state) {
-			return nil, fmt.Errorf("host: the durable records of %s cannot be read", o.Name)
+			return nil, fmt.Errorf("%w: machine %s", ErrRecords, o.Name)
 		}
 	}
 	h.mu.Lock()
@@ -433,6 +433,9 @@ func (h *Host) Close() {
 	h.table.Store(&map[uint32]*Process{})
 	h.alarms.close()
 }
+
+// ErrRecords is the error of a machine that does not know the form of its durable records.
+var ErrRecords = errors.New("host: the durable records cannot be read")
 
 // ErrStopped is the error of a stopped process and of a closed host.
 var ErrStopped = errors.New("host: it has stopped")

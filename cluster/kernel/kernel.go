@@ -53,9 +53,19 @@ type Kernel struct {
 	Drift func() float64
 	// Ended is closed when the node is closed or has failed.
 	Ended <-chan struct{}
-	// Order opens a Byzantine order of all nodes on a channel. The function deliver is called within a step of the
-	// order.
-	Order func(channel uint32, name string, deliver func(from parley.ID, payload []byte)) (Order, error)
+	// Order opens a Byzantine order of all nodes on a channel.
+	Order func(channel uint32, name string, to Orderly) (Order, error)
+}
+
+// Orderly receives what an [Order] delivers. Its methods are called within a step of the order.
+type Orderly interface {
+	// Deliver handles a payload. Every place in the order has a payload; a faulty node may make it empty.
+	Deliver(position uint64, from parley.ID, payload []byte)
+	// From says that the next delivery is the first one after a position. The order calls it after a restart, when it
+	// delivers again what it has kept, at the same positions, and if this node has missed deliveries for good.
+	From(position uint64)
+	// Live says that the deliveries that come again after a restart are over, and this node takes part.
+	Live()
 }
 
 // Order delivers payloads at all nodes. The order is the same at all correct nodes, while at most M members are
@@ -66,8 +76,9 @@ type Order interface {
 	Post(payload []byte) error
 	// Most returns the maximum length of a payload, in bytes.
 	Most() int
-	// Aside reports whether this node has missed something of the order, or takes no part in it.
-	Aside() bool
+	// Member reports whether this node takes part in the order. After a restart without its state it does not, until it
+	// is admitted.
+	Member() bool
 	// Close ends all waiting calls.
 	Close()
 }

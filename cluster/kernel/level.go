@@ -33,9 +33,12 @@ const (
 	// Atomic is uniform total order by the two-phase protocol of the lecture. It needs more messages than Total for
 	// the same promise.
 	Atomic
-	// Byzantine is total order at all correct members, while at most M are faulty. A member that was closed, paused,
-	// or disconnected counts as faulty until it has rejoined. Then it delivers new payloads at the same positions as
-	// all others, but not the payloads that it missed.
+	// Byzantine is total order at all correct members, while at most M are faulty, whatever the timing. A member that
+	// was paused or disconnected delivers what it missed, at the same positions as all others. If the others no longer
+	// keep it (8 MiB, in memory 32 MiB), it continues after the gap, and an earlier position is a GoneError. In a
+	// durable group, any number of members may restart, and nothing is lost. In a group in memory, a member that has
+	// restarted counts as faulty until m+1 others have admitted it. If more than M members are faulty or have
+	// restarted at the same time, nothing more is delivered until all members start with empty folders.
 	Byzantine
 )
 

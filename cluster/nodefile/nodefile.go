@@ -71,7 +71,7 @@ type File struct {
 // The limits.
 const (
 	maxMembers   = 64
-	maxByzantine = 13 // members, if some may be faulty: message sizes grow exponentially with m
+	maxByzantine = 13 // members of a Byzantine order
 	maxGroups    = 1008
 	maxTables    = 1024
 	defaultTrace = 1024 // MiB

@@ -20,9 +20,9 @@ import (
 //
 // In groups of levels total, atomic, and Byzantine, positions are the same at all nodes, so a subscription can
 // continue at another node. In all other groups, a subscription is cut off when its connection ends. A group in
-// memory restarts its positions when all of its members have ended. Groups of level Byzantine are always in memory.
-// In a group in memory, a subscription continues only if at least one node (m+1 nodes with level Byzantine) has been
-// a member, without a restart, since the subscription last connected.
+// memory restarts its positions when all of its members have ended. In a group in memory, a subscription continues
+// only if at least one node (m+1 nodes with level Byzantine) has been a member, without a restart, since the
+// subscription last connected.
 type Subscription struct {
 	nodes []*Client
 	group string
@@ -271,7 +271,7 @@ func (s *Subscription) follows(
 		return &marked{errOwnOrder, ErrCutOff}
 	}
 	lies := group.GetLevel() == parleyv1.Level_LEVEL_BYZANTINE
-	if !s.stood || status.GetDurable() && !lies {
+	if !s.stood || status.GetDurable() {
 		return nil
 	}
 	same, need := uint32(0), uint32(1)

@@ -31,8 +31,9 @@ func TestFollows(t *testing.T) {
 		{name: "one has stayed", from: 9, level: total, lives: [3]uint64{1, 2, 3}, now: [3]uint64{0, 5, 3}},
 		{name: "none has stayed", from: 9, level: total, lives: [3]uint64{1, 2, 0}, now: [3]uint64{0, 5, 3}, cutOff: true},
 		{name: "none has stayed, on the disk", from: 9, level: total, durable: true, lives: [3]uint64{1, 2, 3}, now: [3]uint64{4, 5, 6}},
-		{name: "with a liar", from: 9, level: lies, durable: true, lives: [3]uint64{1, 2, 3}, now: [3]uint64{0, 2, 3}},
-		{name: "perhaps the liar", from: 9, level: lies, durable: true, lives: [3]uint64{1, 2, 3}, now: [3]uint64{1, 5, 6}, cutOff: true},
+		{name: "with a liar", from: 9, level: lies, lives: [3]uint64{1, 2, 3}, now: [3]uint64{0, 2, 3}},
+		{name: "perhaps the liar", from: 9, level: lies, lives: [3]uint64{1, 2, 3}, now: [3]uint64{1, 5, 6}, cutOff: true},
+		{name: "perhaps the liar, on the disk", from: 9, level: lies, durable: true, lives: [3]uint64{1, 2, 3}, now: [3]uint64{1, 5, 6}},
 	} {
 		status := func(lives [3]uint64) (*parleyv1.StatusResponse, *parleyv1.GroupStatus) {
 			st := &parleyv1.StatusResponse{Durable: c.durable, M: 1}

@@ -136,8 +136,7 @@ type StatusResponse struct {
 	// Whether the node has started before this incarnation.
 	Again   bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
 	Started *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether this node syncs deliveries to disk before it acknowledges them. Groups of level
-	// Byzantine are always in memory, even if this field is true.
+	// Whether this node syncs deliveries to disk before it acknowledges them.
 	Durable bool `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
 	// How many nodes may be faulty at the same time.
 	M uint32 `protobuf:"varint,8,opt,name=m,proto3" json:"m,omitempty"`
@@ -536,10 +535,12 @@ func (x *MemberStatus) GetDropped() map[string]uint64 {
 }
 
 // ViewStatus describes the view that this node installed last in a group or a table. A view is the
-// agreed set of members. Groups of level Byzantine have no views.
+// agreed set of members. Groups of level Byzantine have no views: all nodes are always their members,
+// and the number is 0.
 type ViewStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether this node is currently a member.
+	// Whether this node is currently a member. In a group of level Byzantine: whether it takes part. A
+	// node that restarted without its state does not, until m+1 others have admitted it.
 	In bool `protobuf:"varint,1,opt,name=in,proto3" json:"in,omitempty"`
 	// The view's number.
 	View    uint64   `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
@@ -697,9 +698,10 @@ type GroupStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Level Level                  `protobuf:"varint,2,opt,name=level,proto3,enum=parley.v1.Level" json:"level,omitempty"`
-	// Absent for a group of level Byzantine.
-	View *ViewStatus `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
-	// Present only for a group of level Byzantine.
+	View  *ViewStatus            `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
+	// Always absent.
+	//
+	// Deprecated: Marked as deprecated in parley/v1/admin.proto.
 	Slots *SlotStatus `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	// The position of the last delivery. 0 before the first delivery.
 	Position      uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
@@ -758,6 +760,7 @@ func (x *GroupStatus) GetView() *ViewStatus {
 	return nil
 }
 
+// Deprecated: Marked as deprecated in parley/v1/admin.proto.
 func (x *GroupStatus) GetSlots() *SlotStatus {
 	if x != nil {
 		return x.Slots
@@ -2202,12 +2205,12 @@ const file_parley_v1_admin_proto_rawDesc = "" +
 	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x16\n" +
 	"\x06missed\x18\x03 \x01(\x04R\x06missed\x12\x1c\n" +
 	"\tabstained\x18\x04 \x01(\x04R\tabstained\x12\x12\n" +
-	"\x04mute\x18\x05 \x01(\bR\x04mute\"\xbd\x01\n" +
+	"\x04mute\x18\x05 \x01(\bR\x04mute\"\xc1\x01\n" +
 	"\vGroupStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x05level\x18\x02 \x01(\x0e2\x10.parley.v1.LevelR\x05level\x12)\n" +
-	"\x04view\x18\x03 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\x12+\n" +
-	"\x05slots\x18\x04 \x01(\v2\x15.parley.v1.SlotStatusR\x05slots\x12\x1a\n" +
+	"\x04view\x18\x03 \x01(\v2\x15.parley.v1.ViewStatusR\x04view\x12/\n" +
+	"\x05slots\x18\x04 \x01(\v2\x15.parley.v1.SlotStatusB\x02\x18\x01R\x05slots\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x04R\bposition\"\xb8\x01\n" +
 	"\vTableStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +

@@ -43,14 +43,13 @@ const (
 // GroupServiceClient is a client for the parley.v1.GroupService service.
 type GroupServiceClient interface {
 	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
-	// delivered the payload. In durable mode, the payload is then on the disk of this node. But
-	// groups of level Byzantine are always in memory, even in durable mode.
+	// delivered the payload. In durable mode, the payload is then on the disk of this node.
 	//
 	// If this node crashes after the call has returned, the level says which other members still
 	// deliver the payload. In groups of the levels total, uniform, and atomic, all members that stay
 	// deliver it. A member stays if it does not crash and is not excluded. In groups of level
-	// Byzantine, all correct members deliver it. In groups of the levels reliable, FIFO, and causal,
-	// perhaps no other member delivers it.
+	// Byzantine, all correct members deliver it; in durable mode even if all members crash at the same
+	// time. In groups of the levels reliable, FIFO, and causal, perhaps no other member delivers it.
 	//
 	// The call fails with `UNKNOWN` if the payload may have been delivered, or may still be
 	// delivered. It fails with `UNAVAILABLE` if this node is currently not a member. The payload was
@@ -62,9 +61,9 @@ type GroupServiceClient interface {
 	// of the group are the same at all nodes (see Delivery), the caller can also resume at another
 	// node.
 	//
-	// In durable mode, a restarted node still has the deliveries that were on its disk. But groups of
-	// level Byzantine are always in memory. If a group is in memory and all its members have ended,
-	// the group starts again. A position may then mean another payload than before.
+	// In durable mode, a restarted node still has the deliveries that were on its disk. If a group is
+	// in memory and all its members have ended, the group starts again. A position may then mean
+	// another payload than before.
 	//
 	// The call fails with `OUT_OF_RANGE` if this node no longer retains the position. The field
 	// `first` of the error's detail is the first position that the node retains. The call fails with
@@ -145,14 +144,13 @@ func (c *groupServiceClient) Fetch(ctx context.Context, req *FetchRequest) (*Fet
 // GroupServiceHandler is an implementation of the parley.v1.GroupService service.
 type GroupServiceHandler interface {
 	// Broadcast broadcasts a payload to all members of a group. The call returns when this node has
-	// delivered the payload. In durable mode, the payload is then on the disk of this node. But
-	// groups of level Byzantine are always in memory, even in durable mode.
+	// delivered the payload. In durable mode, the payload is then on the disk of this node.
 	//
 	// If this node crashes after the call has returned, the level says which other members still
 	// deliver the payload. In groups of the levels total, uniform, and atomic, all members that stay
 	// deliver it. A member stays if it does not crash and is not excluded. In groups of level
-	// Byzantine, all correct members deliver it. In groups of the levels reliable, FIFO, and causal,
-	// perhaps no other member delivers it.
+	// Byzantine, all correct members deliver it; in durable mode even if all members crash at the same
+	// time. In groups of the levels reliable, FIFO, and causal, perhaps no other member delivers it.
 	//
 	// The call fails with `UNKNOWN` if the payload may have been delivered, or may still be
 	// delivered. It fails with `UNAVAILABLE` if this node is currently not a member. The payload was
@@ -164,9 +162,9 @@ type GroupServiceHandler interface {
 	// of the group are the same at all nodes (see Delivery), the caller can also resume at another
 	// node.
 	//
-	// In durable mode, a restarted node still has the deliveries that were on its disk. But groups of
-	// level Byzantine are always in memory. If a group is in memory and all its members have ended,
-	// the group starts again. A position may then mean another payload than before.
+	// In durable mode, a restarted node still has the deliveries that were on its disk. If a group is
+	// in memory and all its members have ended, the group starts again. A position may then mean
+	// another payload than before.
 	//
 	// The call fails with `OUT_OF_RANGE` if this node no longer retains the position. The field
 	// `first` of the error's detail is the first position that the node retains. The call fails with

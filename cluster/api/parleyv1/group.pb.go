@@ -47,8 +47,8 @@ const (
 	// Uniform total order, as for the level total. The group uses the two-phase protocol of the
 	// lecture.
 	Level_LEVEL_ATOMIC Level = 6
-	// Total order at all correct members, as long as at most m members are faulty. The group is in
-	// memory, even in durable mode. The group retains deliveries as long as n-m nodes run.
+	// Total order at all correct members, as long as at most m members are faulty, however late
+	// messages are. In memory, a member that has restarted counts as faulty until it takes part again.
 	Level_LEVEL_BYZANTINE Level = 7
 )
 
