@@ -39,6 +39,7 @@ else on the computer during the measurement. The exit status is 0, or 130 after 
 func orderCommand(a *console.App) *cobra.Command {
 	s := order.Spec{M: -1}
 	var level, secured string
+	var round time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "order",
@@ -46,13 +47,13 @@ func orderCommand(a *console.App) *cobra.Command {
 		Long:  orderHelp,
 		Example: "  parley bench order --dur 100ms\n" +
 			"  parley bench order --level byzantine --nodes 4 --dur 100ms --phases latl,one\n" +
-			"  parley bench order --level byzantine --nodes 4 --silent 1 --round 50ms --dur 500ms --phases one\n" +
+			"  parley bench order --level byzantine --nodes 4 --silent 1 --dur 500ms --phases one\n" +
 			"  parley bench order --phases open,openm --rate 20000 --dur 200ms",
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := console.UntilSignal(cmd.Context())
 			defer release()
-			if err := orderSpec(&s, level, secured); err != nil {
+			if err := orderSpec(&s, level, secured, round); err != nil {
 				return err
 			}
 			stop := a.Busy()
@@ -81,7 +82,7 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most "+
 		"that n > 3m allows)")
 	f.IntVar(&s.Silent, "silent", 0, "`number` of silent nodes, with --level byzantine")
-	f.DurationVar(&s.Round, "round", 0, "`duration` of a round, with --level byzantine (default 100ms)")
+	f.DurationVar(&round, "round", 0, "`duration` of a round; refused, because no order has rounds")
 	f.IntVar(&s.Size, "sizes", 64, "size of a message in `bytes`, 10 to 32768")
 	f.IntVar(&s.Window, "window", 1024, "maximum `number` of messages that a sender has in flight")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "`duration` of each phase, up to 1h")
@@ -98,7 +99,7 @@ func orderCommand(a *console.App) *cobra.Command {
 }
 
 // orderSpec completes and checks the specification of a measurement.
-func orderSpec(s *order.Spec, level, secured string) (err error) {
+func orderSpec(s *order.Spec, level, secured string, round time.Duration) (err error) {
 	if secured != "on" {
 		return parley.FlagErrorf("tls", "%q: allowed is on, because nodes always use mutual TLS", secured)
 	}
@@ -108,10 +109,8 @@ func orderSpec(s *order.Spec, level, secured string) (err error) {
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
 		return parley.FlagErrorf("m", "%d: allowed with --level total is 0, because it tolerates no lies", s.M)
-	case s.Level == cluster.Total && s.Round != 0:
-		return parley.FlagErrorf("round", "%v: --level total has no rounds: omit the flag, or use --level byzantine", s.Round)
-	case s.Round < 0:
-		return parley.FlagErrorf("round", "%v: allowed are durations above 0", s.Round)
+	case round != 0:
+		return parley.FlagErrorf("round", "%v: --level %v has no rounds: omit the flag", round, s.Level)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:

@@ -186,7 +186,7 @@ type auditJSON struct {
 	Kind      string         `json:"kind,omitempty"`
 	Instances int            `json:"instances,omitempty"`
 	Unjudged  int            `json:"unjudged,omitempty"`
-	Slots     int            `json:"slots,omitempty"`
+	Delivered int            `json:"deliveries,omitempty"`
 	Events    uint64         `json:"events"`
 	Verdicts  []auditVerdict `json:"verdicts"`
 }
@@ -206,7 +206,7 @@ func auditChannel(a *console.App, c *audit.Channel) audited {
 		Cluster: c.Cluster, Machine: c.Machine, Protocol: c.Protocol.Name, N: c.Header.N, M: c.Protocol.M,
 		Faulty: list(c.Liars), Crashed: list(c.Crashed), Held: list(c.Held), Complete: c.Incomplete == nil,
 		Lost: c.Lost,
-		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Slots: c.Slots,
+		Kind: c.Kind, Instances: c.Instances, Unjudged: c.Unjudged, Delivered: c.Deliveries,
 		Events: c.Log.Len(), Verdicts: []auditVerdict{},
 	}}
 	if c.Incomplete != nil {
@@ -244,8 +244,8 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 		}
 	}
 	text += fmt.Sprintf("\n%s events", prose.Number(j.Events))
-	if j.Slots > 0 {
-		text += fmt.Sprintf(" in %s slots", prose.Number(uint64(j.Slots)))
+	if j.Delivered > 0 {
+		text += ", " + prose.Count(uint64(j.Delivered), "delivery", "deliveries")
 	}
 	if j.Lost > 0 {
 		text += fmt.Sprintf(", %s lost on the links", prose.Count(j.Lost, "message", "messages"))

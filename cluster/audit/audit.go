@@ -52,9 +52,9 @@ type Channel struct {
 	Kind      string
 	Instances int
 	Unjudged  int
-	// Slots is the number of slots of a machine that is a single instance and orders by slots.
-	Slots    int
-	Verdicts []Verdict
+	// Deliveries is how many deliveries of a machine that is a single instance were judged.
+	Deliveries int
+	Verdicts   []Verdict
 }
 
 // Verdict is the verdict on one property in all instances.

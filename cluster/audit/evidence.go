@@ -2,7 +2,6 @@ package audit
 
 import (
 	"parley"
-	"parley/broadcast/byzantine"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -147,10 +146,6 @@ func (f slots) at(number uint64) *slot {
 	return s
 }
 
-// numberOf returns the number of a frame's slot, combined with that of its view, because slots are numbered from
-// 1 in each view.
-func numberOf(v *trace.Event) uint64 { return uint64(v.Epoch)<<40 | v.Msg.Value }
-
 // first returns when the slot began at the first correct node.
 func (s *slot) first() (when parley.Tick, ok bool) {
 	for _, t := range s.begun {
@@ -173,7 +168,7 @@ func (e *evidence) frames() slots {
 			e.abstained(f, v)
 		case v.Msg.Kind != lockstep.Frame || v.Op != trace.Send && v.Op != trace.Receive && v.Op != trace.Lose:
 		case v.Op == trace.Send && known(v.At):
-			s := f.at(numberOf(v))
+			s := f.at(v.Msg.Value)
 			if _, again := s.begun[v.At]; !again {
 				s.begun[v.At] = v.Time
 			}
@@ -181,12 +176,11 @@ func (e *evidence) frames() slots {
 				s.ended.Add(v.At)
 			}
 		case v.Op == trace.Lose && known(v.At) && known(v.Peer):
-			f.at(numberOf(v)).network.Lost = true
+			f.at(v.Msg.Value).network.Lost = true
 		case v.Op == trace.Receive && known(v.Peer):
-			s := f.at(numberOf(v))
+			s := f.at(v.Msg.Value)
 			begun, has := s.begun[v.At]
-			round := byzantine.In(uint64(v.Epoch), lockstep.Schedule{Delta: e.round}).Delta
-			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*round && e.round > 0 {
+			if has && v.Time > begun+parley.Tick(v.Msg.Seq+1)*e.round && e.round > 0 {
 				s.network.Late = true
 			}
 		}

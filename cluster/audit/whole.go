@@ -11,18 +11,12 @@ import (
 type wholeJudge struct{ *evidence }
 
 func (j wholeJudge) judge(c *Channel) {
-	if j.p.Timing == parley.Synchronous && j.round > 0 {
-		j.last = j.p.M
-		slots := j.frames()
-		c.Slots = len(slots)
-		for _, s := range slots {
-			j.facts.Network.Lost = j.facts.Network.Lost || s.network.Lost
-			j.facts.Network.Late = j.facts.Network.Late || s.network.Late
-		}
-	} else {
-		j.held = parley.Set{}
+	c.Deliveries = j.delivered()
+	j.held = parley.Set{} // no such machine has rounds
+	if c.Lost > 0 && j.p.Faults == parley.OralByzantineFaults {
+		j.facts.Network.Lost = true // others exclude members whose messages are lost
 	}
-	failed := union(union(j.w.Liars, j.crashed), j.held)
+	failed := union(j.w.Liars, j.crashed)
 	a := j.assumptions(failed, j.facts)
 	always, finally := j.p, j.p
 	of := func(mode ...parley.Mode) (out []parley.Property) {
@@ -43,6 +37,25 @@ func (j wholeJudge) judge(c *Channel) {
 	slices.SortStableFunc(judged, func(a, b parley.Verdict) int { return j.place(a) - j.place(b) })
 	c.Verdicts = tally(c.Verdicts, judged, "")
 	c.Unjudged = len(j.h.Requests) - len(h.Requests)
+}
+
+// delivered returns how many deliveries the correct node has that delivered the most. A restarted node may deliver
+// again what it delivered before.
+func (j wholeJudge) delivered() (most int) {
+	type delivery struct {
+		at, from parley.ID
+		number   uint64
+	}
+	known, counts := make(map[delivery]bool), make(map[parley.ID]int)
+	for i := range j.h.Deliveries {
+		v := &j.h.Deliveries[i]
+		if d := (delivery{v.At, v.From, v.Msg.Seq}); !known[d] && !j.w.Liars.Has(d.at) {
+			known[d] = true
+			counts[d.at]++
+			most = max(most, counts[d.at])
+		}
+	}
+	return most
 }
 
 // place returns the index of a property in the protocol.

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"parley"
+	"parley/broadcast/cuts"
 	"parley/catalog"
 	"parley/cli"
 	"parley/cluster"
 	"parley/cluster/link/memory"
 	"parley/internal/must"
-	"parley/lockstep"
 	"parley/trace"
 )
 
@@ -143,7 +143,7 @@ func TestSums(t *testing.T) {
 	}{
 		"all is well":    {list: []found{kept}},
 		"no traces":      {wrong: true},
-		"others' traces": {list: []found{{Machine: "group/order", Complete: true, Slots: 50}}, wrong: true},
+		"others' traces": {list: []found{{Machine: "group/order", Complete: true, Deliveries: 50}}, wrong: true},
 		"too few":        {list: []found{few}, wrong: true},
 		"no answer":      {list: []found{kept}, failed: 1, wrong: true},
 		"violated":       {list: []found{broken}, wrong: true},
@@ -230,7 +230,7 @@ func TestFinds(t *testing.T) {
 		"a delivery": {"group-order", of(trace.Deliver, parley.Carried), "agreement"},
 		"a decision": {"agree-eig-1-1", of(trace.Deliver, parley.Decide), "agreement"},
 		"an answer":  {"agree-eig-1-all", of(trace.Deliver, parley.Decide), "agreement"},
-		"a receipt":  {"group-order", of(trace.Receive, lockstep.Frame), "did not send"},
+		"a receipt":  {"group-order", of(trace.Receive, cuts.Batch), "did not send"},
 	} {
 		before := corrupt(t, traces, c.machine, c.change)
 		status, text := verdict()

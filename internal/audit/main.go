@@ -280,11 +280,11 @@ func answers(all []*process, word string) (failed int) {
 
 // found is the part of the output of "parley audit --json" about one machine that is used here.
 type found struct {
-	Machine          string
-	Complete         bool
-	Missing          []string
-	Instances, Slots int
-	Verdicts         []verdict
+	Machine               string
+	Complete              bool
+	Missing               []string
+	Instances, Deliveries int
+	Verdicts              []verdict
 }
 
 // verdict is the verdict on one property of the machine.
@@ -345,15 +345,15 @@ func (r *row) add(f found) {
 		if promised < 0 || v.Promised < promised {
 			promised = v.Promised
 		}
-		if f.Slots > 0 { // of an order
-			promised = f.Slots * min(v.Promised, 1)
+		if f.Deliveries > 0 { // of an order
+			promised = f.Deliveries * min(v.Promised, 1)
 		}
 		if v.Promised == 0 {
 			r.unpromised = append(r.unpromised,
 				fmt.Sprintf("%s: %s is not promised: %s", f.Machine, v.Property, v.Because))
 		}
 	}
-	r.judged += f.Instances + f.Slots
+	r.judged += f.Instances + f.Deliveries
 	r.promised += max(promised, 0)
 }
 

@@ -44,8 +44,7 @@ type Spec struct {
 	Rate     int // messages per second of an open loop, of all senders together
 	Duration time.Duration
 	Phases   []string
-	Round    time.Duration // of Byzantine order; 0: the default
-	Dir      string        // parent folder of the durable state; "": in memory
+	Dir      string // parent folder of the durable state; "": in memory
 	// Network returns the network of node 0, 1 and so on. If it is nil, all use loopback. Tests use the network of
 	// cluster/link/memory in a bubble of testing/synctest, and measure the bubble's time.
 	Network func(node int) link.Network
@@ -181,7 +180,7 @@ func (l *load) join(ctx context.Context) (nodes []*cluster.Node, err error) {
 		members = append(members, cluster.Member{Name: name, Address: listener.Addr().String(), Signer: issued.SignerKey()})
 		configs[i] = cluster.Config{
 			Name: name, Self: issued.Self(), Trust: trust, Listen: listener, Network: configs[i].Network,
-			SignerKey: issued.Signer, M: s.M, Round: s.Round,
+			SignerKey: issued.Signer, M: s.M,
 			Groups: []cluster.GroupConfig{{
 				Name: "order", Level: s.Level, Deliver: func(d cluster.Delivery) { l.deliver(i, d.Payload) },
 			}},
