@@ -33,37 +33,36 @@
 // # Decisions
 //
 // The explorer stores equal parts of states once: process states, messages and observations get numbers. It computes
-// the outcome of an input in a process state once. For a visited state it stores the transition that led to the
-// state, and a 64-bit sum with one summand for each part of the state. Motive: machines are deterministic, so without
-// these numbers the explorer would repeat nearly all of its work. A transition changes only some summands. Cost: two
-// states may have the same sum, and then one of them is missed. The report gives the expected number of missed
-// states.
+// only once what an input does in a process state. Motive: machines are deterministic, so the explorer would otherwise
+// repeat nearly all of its work. Cost: the tables take memory.
 //
-// The requests, deliveries and indications of each process are part of a state. If two states have the same requests,
-// deliveries and indications and the same crashed processes, the explorer checks the properties only once for both.
-// Motive: the explorer can use the same properties as the simulator, and needs no monitors. Cost: the relative order of
-// concurrent events at two processes is lost, so a property must not depend on this order. A protocol that delivers
-// many messages has many states.
+// For a visited state, the explorer stores the transition that led to the state, and a 64-bit sum with one summand for
+// each part of the state. Motive: a transition changes only some summands, and a sum takes little memory. Cost: two
+// states may have the same sum, and then the explorer misses one of them. The report gives the expected number of
+// missed states.
 //
-// The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead
-// to the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at
-// different processes always commute. For two messages to one process, the explorer compares the stored outcomes of
-// both orders. Motive: the explorer follows about one transition per state instead of ten. Tests check that the
-// number of states is the same with and without this reduction. Cost: the number of states stays the same. The flag
-// --step round and symmetric processes reduce this number.
+// The requests, deliveries and indications of each process are part of a state. The explorer checks the properties once
+// for all states in which these and the crashed processes are the same. Motive: the explorer can use the same
+// properties as the simulator. Cost: the relative order of concurrent events at two processes is lost, so a property
+// must not depend on this order. A protocol that delivers many messages has many states.
 //
-// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when every
-// message that was sent long enough before has arrived. Without a bound, any timer may expire at any time, but the
-// timers of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost:
+// The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead to
+// the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at different
+// processes always commute. For two messages to one process, the explorer compares the stored outcomes of both orders.
+// Motive: the explorer follows about one transition per state instead of ten. Cost: the number of states stays the
+// same. The flag --step round and symmetric processes reduce this number.
+//
+// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when all
+// messages that the bound requires to arrive first have arrived. Without a bound, any timer may expire at any time, but
+// the timers of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost:
 // protocols that measure time itself (clocks) cannot be explored.
 //
-// A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form,
-// and the explorer itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the
-// possible orders of heartbeats multiply the number of states. Cost: in an exploration, the detector is perfect, or
-// makes a bounded number of errors.
+// A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form, and
+// itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the possible orders of
+// heartbeats multiply the number of states. Cost: in an exploration, the detector makes no errors, or a bounded number
+// of errors.
 //
-// The explorer imports the simulator, but uses only its signatures. Motive: both use the same ideal signatures. Cost:
-// one host imports another host.
+// The explorer imports the simulator only for its ideal signatures, because both hosts need the same signatures.
 package explore
 
 import (

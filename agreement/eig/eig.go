@@ -38,15 +38,14 @@
 //
 // # Decisions
 //
-// EIG stores its tree as the messages that it received. Each message is a column of the tree: the values that one
-// relay sent in one round. Receivers of a message that run in the same program share its bytes. The values of the
-// last rank are resolved directly from the columns, for eight parents at a time. Motive: nothing is copied into a
-// tree, and the message of a correct process is stored once for all its receivers. Cost: to find a node, the code
-// must compute the node's place from its path. Values of more than one bit are resolved by slower code.
+// EIG does not build its tree: it keeps the messages that it received. A message contains the values that one
+// process relayed in one round. Receivers in the same program share the bytes of a message. Motive: nothing is
+// copied, and a message is stored once for all its receivers. Cost: to find the value of a tree node, the code must
+// compute its place in a message from the path of the node.
 //
-// A value that a message lacks is stored as the default value. A message has a place for every path, and no mark
-// for a missing value. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show
-// whether a sender sent the default or sent nothing.
+// A missing value is stored as the default value. A message has a place for every path, and cannot mark a value as
+// missing. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show whether a
+// sender sent the default or sent nothing.
 package eig
 
 import (

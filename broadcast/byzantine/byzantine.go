@@ -96,37 +96,36 @@
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process asks to be admitted, because it cannot join the slots in flight.
-// The other processes put their wishes to admit it into the order itself. An era ends when the wishes of m+1
-// processes have been delivered. All processes begin the next era from slot 1 as soon as 2m+1 processes are ready for
-// it. Motive: the membership changes at the same position of the order at all correct processes, and liars alone
-// cannot cause a change. The process that joins knows as much about the new slots as all others. Cost: while a
-// process is silent, rounds last 1.5 times as long in later eras, because processes begin a slot within two message
-// delays instead of one. A process that rejoins does not deliver what it missed.
+// A Byzantine order has eras. A restarted process cannot join the slots in flight, so it asks to be admitted. Each of
+// the other processes broadcasts, in the order itself, a wish to admit it. An era ends when the wishes of m+1
+// processes have been delivered. When 2m+1 processes are ready for the next era, all processes begin it from slot 1.
+// Motive: the membership changes at the same position of the order at all correct processes, and faulty processes
+// alone cannot cause a change. Cost: while a process is silent, rounds last 1.5 times as long in later eras, because
+// processes begin a slot within two message delays instead of one. A process that rejoins does not deliver what it
+// missed.
 //
 // Each process limits the rate of its requests: a window limits the total size of its batches in flight. The window
-// grows while the process is in time. The window halves when the process is late, or when its messages arrive late at
-// the others. The process also spreads its batches over the time that a slot takes. Motive: while a process is
-// silent, rounds end by deadlines. If a process submitted more requests than the computers can handle, all processes
-// would be late, and the order would be reset. The window does not depend on the duration of slots, because liars can
-// influence this duration. Cost: a single sender reaches its full rate only after the time of a dozen slots. As long
-// as all slots end before their deadlines, a process cannot notice that rounds are too short for the load.
+// grows while the process is in time. It halves when the process is late, or when its messages arrive late at the
+// others. The process also spreads its batches over the duration of a slot. Motive: while a process is silent, rounds
+// end by deadlines. If a process submitted more requests than the computers can handle, all processes would be late,
+// and the order would be reset. The window does not depend on the duration of slots, because faulty processes can
+// influence this duration. Cost: a single sender reaches its full rate only after about a dozen slots. As long as all
+// slots end before their deadlines, a process cannot notice that rounds are too short for the load.
 //
-// A liar can make another process store only a bounded number of bytes. The total size of the batches that a process
-// may send during the longest possible duration of a slot is fixed. Every other process stores at most twice this
-// size from each process. Motive: a process must store messages for slots that may still begin, and must not refuse a
+// A faulty process can make another process store only a bounded number of bytes. The total size of the batches that
+// a process may send during the longest possible slot is fixed. Every other process stores at most twice this size
+// from each process. Motive: a process must store messages for slots that may still begin, and must not refuse a
 // message of a correct process. Cost: the length of a round limits the rate of one sender.
 //
-// A Byzantine order can be reset when n-m processes report that they are out. In the first slot of a new era the
-// processes agree on what each of them has delivered. The order continues after the last of these deliveries. Motive:
-// if more than m processes are out, too few are left to admit a process. Cost: positions may jump, and at most m
-// processes may deliver a payload twice. If only a liar and one correct process claim to have delivered a payload,
-// the other processes miss it.
+// A Byzantine order is reset when n-m processes report that they are excluded from it. In the first slot of a new era
+// the processes agree on what each of them has delivered. The order continues after the last of these deliveries.
+// Motive: if more than m processes are excluded, too few are left to admit a process. Cost: positions may jump, and
+// at most m processes may deliver a payload twice. If only a faulty process and one correct process claim to have
+// delivered a payload, the other processes miss the payload.
 //
-// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
-// processor without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: this is the only
-// protocol that needs a library outside the standard library. On a processor with such instructions, SHA-256 would
-// be faster.
+// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a processor
+// without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: the module needs a library for
+// BLAKE2b. On a processor with such instructions, SHA-256 would be faster.
 package byzantine
 
 import (

@@ -34,10 +34,11 @@
 // # Decisions
 //
 // The guard counts deliveries, and needs a bound on time. Every message says how many messages of each process its
-// sender had delivered, in FIFO order. If a sender has lacked a delivery for longer than the bound, a process refuses
-// the messages of this sender. If a process has itself lacked a delivery for longer than the bound, it stops. Motive:
-// in FIFO order, one number per process describes a history. Cost: without a bound on delays, a slow process is
-// stopped. Correct processes may deliver different messages of a process that omitted a delivery.
+// sender has delivered, in FIFO order. So a receiver knows which deliveries the sender lacks. If a sender lacks a
+// delivery for longer than the bound, the receiver refuses the messages of this sender. A process that itself lacks a
+// delivery for longer than the bound stops. Motive: in FIFO order, one number per process describes a history. Cost:
+// without a bound on delays, a slow process is stopped. If a process omitted a delivery, correct processes may
+// deliver different messages of this process.
 package guard
 
 import (

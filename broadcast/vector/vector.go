@@ -43,12 +43,11 @@
 //
 // # Decisions
 //
-// Groups without a total order have views, too. One machine, broadcast/vector, serves all levels without total order,
-// on the same views that total order uses. Each message may have its own level. Motive: package diffusion and the
-// protocols on top of it have no views. They relay to all processes, do not replace messages that a link loses, and
-// keep counts for all incarnations. With these protocols, a node that was disconnected for a short time would wait
-// forever for a message that it missed. Cost: these groups need a majority, too, and FIFO and causal broadcast are
-// implemented twice.
+// Groups without a total order have views, too, the same views that the total order has. This machine serves all
+// these groups, and each message may have its own level. Motive: package diffusion and the protocols on top of it
+// have no views. They do not replace messages that a link loses. So a node that was disconnected for a short time
+// would wait forever for a message that it missed. Cost: these groups need a majority, and FIFO and causal broadcast
+// are implemented twice.
 package vector
 
 import (

@@ -6,7 +6,7 @@
 // Payloads are sent in batches. In each group, a node has at most four batches in flight. (In a Byzantine order it
 // may have more, if the batches are nearly full.) Meanwhile the node collects further payloads in the next batch.
 // Motive: a node sends a single payload at once, and many payloads share the cost of one message. Cost: a position
-// consists of the number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
+// consists of the number of a batch and an index in the batch.
 //
 // A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its latest
 // batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read it, the

@@ -5,10 +5,10 @@
 //
 // A process sees its own events and nothing else: its start, requests to it, the messages that it receives, its timers,
 // notices of crashes, and its own effects. Two runs look the same to the process if these events are equal. Effects
-// count because a machine may draw random values, and only its effects show them. For a machine that draws none, the
-// effects follow from the other events. In protocols in rounds, the order of the messages within a round does not
-// count, because the process handles them together when the round closes. Motive: proofs of impossibility use the same
-// relation. Cost: if a protocol reads clocks, times are a part of what a process sees, so few runs look the same.
+// count because a machine may draw random values, and only its effects show them. In protocols in rounds, the order of
+// the messages within a round does not count, because the process handles them together when the round closes. Motive:
+// proofs of impossibility use the same relation. Cost: if a protocol reads clocks, times are a part of what a process
+// sees, so few runs look the same.
 package likeness
 
 import (

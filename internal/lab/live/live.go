@@ -8,15 +8,15 @@
 // # Decisions
 //
 // Requests from the page name nodes, never processes of the operating system, and there is at most one cluster. Motive:
-// whatever a request says, it can only affect processes that this package started itself. Cost: the lab cannot pause a
-// node of another cluster.
+// a request can only affect processes that this package started itself. Cost: the lab cannot pause a node of another
+// cluster.
 //
 // The nodes reach each other through relays within this process, one relay for each pair of nodes. A cut relay holds
 // all data back and closes no connection. Motive: a cut cable does the same, and relays need no special rights and no
-// tools of the operating system. Cost: the connection of two nodes takes a detour, and ends with this process.
+// tools of the operating system. Cost: the connections of the nodes take a detour, and end with this process.
 //
-// A node that is killed or paused no longer answers, so this package keeps the events that it received last. Motive:
-// the lane of a dead node is what the user wants to see. Cost: up to one second of events just before the death is
+// A node that is killed or paused no longer answers, so this package keeps the last events that the node reported.
+// Motive: the user wants to see what the node did before. Cost: up to one second of events just before the crash is
 // missing.
 package live
 

@@ -10,17 +10,17 @@
 // The engine is compiled without inlining. Motive: the compressed program is 13 % smaller, and measurements show no
 // difference in speed. Cost: the engine in the browser is optimized differently from the engine in the command.
 //
-// Sorting by a comparison is compiled once, and not once for each type. Motive: the compressed program is 80 kB
-// smaller. Package sort has the same algorithm without type parameters, so both put equal elements into the same order.
-// Cost: sorting in the browser is slower, and the build replaces a file of Go's library, whose form may change.
+// Code that sorts by a comparison is compiled once, and not once for each type. Motive: the compressed program is 80 kB
+// smaller. Cost: sorting in the browser is slower, and the build replaces a file of Go's library, whose form may
+// change. The order of equal elements is the same, because package sort uses the same algorithm without type
+// parameters.
 //
-// The scripts are bundled by esbuild, a tool of the module tools. Motive: one script loads faster than thirty, and
-// names with a hash keep a cache from mixing two versions. Cost: the static page is not, byte for byte, the served one.
-// The module tools/browser tests both.
+// The tool esbuild of the module tools bundles the scripts. Motive: one script loads faster than thirty. Its name
+// contains a hash, so no cache can mix two versions. Cost: the static page is not, byte for byte, the page that "parley
+// lab" serves. The module tools/browser tests both.
 //
-// The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress
-// WebAssembly, and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the
-// two files.
+// The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress WebAssembly,
+// and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the two files.
 package main
 
 import (
