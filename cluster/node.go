@@ -29,8 +29,8 @@
 // Tests run real nodes in virtual time, with their TLS, timers, and disks. A test runs them in a bubble of
 // testing/synctest, and sets Config.Network to a network of cluster/link/memory. The test can cut, delay, and stall
 // any connection. Motive: a test that waits for real time fails on a busy computer, or checks less than the promises.
-// Cost: with such a network, a node does not use its precise alarms. Nor does it use the clock that advances while the
-// computer is suspended. Both have separate tests.
+// Cost: with such a network, a node does not use its precise alarms. It also does not use the clock that advances
+// while the computer is suspended. The alarms and this clock have separate tests.
 package cluster
 
 import (

@@ -32,15 +32,6 @@
 //
 // # Decisions
 //
-// The explorer stores equal parts of states once: process states, messages and observations get numbers. It computes
-// only once what an input does in a process state. Motive: machines are deterministic, so the explorer would otherwise
-// repeat nearly all of its work. Cost: the tables take memory.
-//
-// For a visited state, the explorer stores the transition that led to the state, and a 64-bit sum with one summand for
-// each part of the state. Motive: a transition changes only some summands, and a sum takes little memory. Cost: two
-// states may have the same sum, and then the explorer misses one of them. The report gives the expected number of
-// missed states.
-//
 // The requests, deliveries and indications of each process are part of a state. The explorer checks the properties once
 // for all states in which these and the crashed processes are the same. Motive: the explorer can use the same
 // properties as the simulator. Cost: the relative order of concurrent events at two processes is lost, so a property
@@ -52,10 +43,10 @@
 // Motive: the explorer follows about one transition per state instead of ten. Cost: the number of states stays the
 // same. The flag --step round and symmetric processes reduce this number.
 //
-// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when all
-// messages that the bound requires to arrive first have arrived. Without a bound, any timer may expire at any time, but
-// the timers of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost:
-// protocols that measure time itself (clocks) cannot be explored.
+// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires only after all
+// messages that must arrive before it have arrived. Without a bound, any timer may expire at any time, but the timers
+// of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
+// measure time itself (clocks) cannot be explored.
 //
 // A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form, and
 // itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the possible orders of

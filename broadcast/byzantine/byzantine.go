@@ -96,13 +96,10 @@
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process cannot join the slots in flight, so it asks to be admitted. Each of
-// the other processes broadcasts, in the order itself, a wish to admit it. An era ends when the wishes of m+1
-// processes have been delivered. When 2m+1 processes are ready for the next era, all processes begin it from slot 1.
-// Motive: the membership changes at the same position of the order at all correct processes, and faulty processes
-// alone cannot cause a change. Cost: while a process is silent, rounds last 1.5 times as long in later eras, because
-// processes begin a slot within two message delays instead of one. A process that rejoins does not deliver what it
-// missed.
+// A process that rejoins begins with a new era. Motive: the membership changes at the same position of the order at
+// all correct processes, and faulty processes alone cannot cause a change. Cost: while a process is silent, rounds
+// last 1.5 times as long in later eras, because processes begin a slot within two message delays instead of one. A
+// process that rejoins does not deliver what it missed.
 //
 // Each process limits the rate of its requests: a window limits the total size of its batches in flight. The window
 // grows while the process is in time. It halves when the process is late, or when its messages arrive late at the
@@ -117,11 +114,8 @@
 // from each process. Motive: a process must store messages for slots that may still begin, and must not refuse a
 // message of a correct process. Cost: the length of a round limits the rate of one sender.
 //
-// A Byzantine order is reset when n-m processes report that they are excluded from it. In the first slot of a new era
-// the processes agree on what each of them has delivered. The order continues after the last of these deliveries.
-// Motive: if more than m processes are excluded, too few are left to admit a process. Cost: positions may jump, and
-// at most m processes may deliver a payload twice. If only a faulty process and one correct process claim to have
-// delivered a payload, the other processes miss the payload.
+// A Byzantine order can be reset. Motive: if more than m processes are out, too few are left to admit a process.
+// Cost: after a reset the guarantees are weaker, as described above.
 //
 // BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a processor
 // without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: the module needs a library for

@@ -33,12 +33,8 @@
 //
 // # Decisions
 //
-// The guard counts deliveries, and needs a bound on time. Every message says how many messages of each process its
-// sender has delivered, in FIFO order. So a receiver knows which deliveries the sender lacks. If a sender lacks a
-// delivery for longer than the bound, the receiver refuses the messages of this sender. A process that itself lacks a
-// delivery for longer than the bound stops. Motive: in FIFO order, one number per process describes a history. Cost:
-// without a bound on delays, a slow process is stopped. If a process omitted a delivery, correct processes may
-// deliver different messages of this process.
+// The guard counts deliveries, and needs a bound on time. Motive: in FIFO order, one number per process says which
+// messages were delivered. Cost: without a bound on delays, the guard may stop a process that is only slow.
 package guard
 
 import (

@@ -18,10 +18,10 @@
 //
 // The processes of a run inject most faults themselves. A sender decides which messages are lost, duplicated or late.
 // A late message waits at its receiver, so it arrives even if its sender crashes. To crash between two effects
-// (host.Options.Crash), a process makes the effects before the crash durable, and then ends itself. Only a crash at a
-// given time is a kill from outside. Messages carry a number, so that a trace connects each receipt with the sending
-// of the message. Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs
-// every message is 16 bytes longer.
+// (host.Options.Crash), a process carries out the effects before the crash, makes them durable, and then ends itself.
+// Only a crash at a given time is a kill from outside. Messages carry a number, so that a trace connects each receipt
+// with the sending of the message. Motive: a scenario means the same in the simulator and between real processes.
+// Cost: in these runs every message is 16 bytes longer.
 package harness
 
 import (

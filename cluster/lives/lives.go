@@ -17,9 +17,9 @@
 // Cost: if the only certificate of a node was revoked, peers trust the next report of the node without a check.
 //
 // A node writes the latest incarnation of a peer to its disk before it admits the peer. Motive: suppose that the
-// number was only in memory. Then a restarted node would also admit an old incarnation. Together with a node that
-// lost its folder, it could form a first view that lacks acknowledged records. Cost: one sync for each incarnation of
-// each peer. A node that starts for the first time knows no incarnations, so it cannot detect old ones.
+// number was only in memory. Then a restarted node would forget it. Together with a node that lost its folder, it
+// could form a first view, and this view would lack acknowledged records. Cost: one sync for each incarnation of each
+// peer. A node that starts for the first time knows no incarnations, so it cannot detect old ones.
 package lives
 
 import (

@@ -38,9 +38,9 @@
 //   - Dependencies: cluster/store needs 2 modules, pebble 31, etcd's log 25, and raft-wal 17.
 //
 // The program tools/storebench measured these figures on 2026-11-23, on two cores of an AMD EPYC virtual machine that
-// other programs used too, with Linux and Go 1.26.8. To measure again, run "go run . damage, faults, commits" in its
-// folder. The tables are in docs/reference/performance.md. Cost: 1,450 lines to maintain. One test makes every disk
-// call fail, and other tests damage every file.
+// other programs used too, with Linux and Go 1.26.8. The README of storebench says how to measure again. The tables
+// are in docs/reference/performance.md. Cost: 1,450 lines to maintain. One test makes every disk call fail, and other
+// tests damage every file.
 //
 // A node abandons a disk call that does not return. Go cannot interrupt a goroutine that waits in the operating
 // system. So calls of the store, and calls on the node's folder, have a time limit. When this limit has passed, the

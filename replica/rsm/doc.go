@@ -14,9 +14,7 @@
 //
 // Why it works: the first k commands determine the state after k commands, and the first k commands are the same at
 // all replicas. A client numbers its commands. The state contains the number and the answer of each client's last
-// command. So a retry gets the same answer again, but is not applied again. At regular positions of the sequence each
-// replica broadcasts a hash of its state. If a replica differs from the majority, all replicas report this, and the
-// different replica stops.
+// command. So a retry gets the same answer again, but is not applied again.
 //
 // A client must not send its next command before it has the answer to the last one. Otherwise the broadcast may
 // deliver the later command first, and then the earlier command is never applied. For commands of the process itself,
@@ -37,10 +35,10 @@
 //
 // # Decisions
 //
-// Replicas compare hashes of their state at regular positions. If the hash of one replica differs from the hash of
-// the majority, all replicas report this, and that replica stops. Motive: no broadcast can detect an application that
-// is not deterministic. Cost: each replica broadcasts at every comparison. If an application has no Hasher, each
-// comparison copies the whole state, so you should compare less often.
+// Replicas compare hashes of their state at regular positions of the sequence. If the hash of one replica differs
+// from the hash of the majority, all replicas report this, and that replica stops. Motive: no broadcast can detect an
+// application that is not deterministic. Cost: each replica broadcasts at every comparison. If an application has no
+// Hasher, each comparison copies the whole state, so you should compare less often.
 //
 // With four nodes or more, replicas also compare their states at the start of each view. Each replica broadcasts a
 // hash of its state, and answers no commands before it has the hashes of all members. The replicas choose the state
