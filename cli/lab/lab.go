@@ -49,14 +49,14 @@ func Command(a *console.App, version string) *cobra.Command {
 		Long: "Lab serves a page that makes runs and shows them: messages, states, and what was\n" +
 			"promised. It prints the address of the page, opens the page in a browser, and\n" +
 			"runs until you press Ctrl-C.\n\n" +
-			"The address has a token, without which nothing is answered. If the usual port is\n" +
-			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
-			"--listen names another address. To serve such an address, lab needs a node's\n" +
-			"certificate that was issued for this address (parley cert issue --hosts), and\n" +
-			"the browser must trust the authority's ca.pem.\n\n" +
-			"The view Live of the page starts a small cluster on this computer on request:\n" +
-			"each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
-			"cluster that runs already, and changes nothing.\n\n" +
+			"The address contains a token, and lab refuses requests without this token. If\n" +
+			"the usual port is in use, lab takes a free one. Only this computer reaches the\n" +
+			"page, unless --listen names another address. For another address, lab needs a\n" +
+			"node's certificate that was issued for this address (parley cert issue --hosts),\n" +
+			"and the browser must trust the authority's ca.pem.\n\n" +
+			"In the view Live of the page, you can start a small cluster on this computer.\n" +
+			"Each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
+			"cluster that is already running, and changes nothing.\n\n" +
 			"The exit status is 0 after Ctrl-C, 2 if lab cannot listen at the address, and 3\n" +
 			"if the server fails.",
 		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n" +

@@ -50,8 +50,8 @@ func Audit(a *console.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "`nodes` that count as faulty, in addition to the nodes "+
 		"whose traces say so; separated by commas")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
-		"ignore requests that arrived less than this `duration` before the first trace of a correct node "+
-			"ended, or later; at most 1h")
+		"ignore requests in the last `duration` of the run, which counts as ended when the first trace of a "+
+			"correct node ends; at most 1h")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "audit", auditOutput{})
