@@ -6,8 +6,8 @@
 // A state of a search has three parts: the saved state of each process (see [parley.Vars]), the messages in flight,
 // and the requests and deliveries of each process so far. Two runs lead to the same state if they differ only in the
 // relative order of events at different processes. So a property may use the order of events at one process, and the
-// fact that a broadcast comes before its deliveries. It must not use any other order of events at different
-// processes, unless [Options.Ordered] is set. Only one property of this module needs this option: that a replicated
+// fact that a broadcast comes before its deliveries. If a property uses any other order of events at different
+// processes, [Options.Ordered] must be set. Only one property of this module needs this option: that a replicated
 // service acts as one machine.
 //
 // The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome

@@ -9,8 +9,8 @@
 // their senders. So the order of arrival is not part of a protocol's state.
 //
 // A process may act late, but by less than Schedule.Slack. A process that exceeds this slack counts as one of the m
-// faulty processes. Suppose that a process is suspended at the end of a round. If it resumes more than the slack too
-// late, it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A
+// faulty processes. Suppose that a process is suspended at the end of a round. If it resumes later than the slack
+// allows, it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A
 // process that is suspended only within a round may not detect this. Then frames that it receives too late count as
 // missing, as if their senders had been silent.
 //

@@ -28,8 +28,9 @@
 // all others, and the processes did not decide its own value.
 //
 // In a stream of one source, a decision is delivered at once, because slots do not depend on each other. In a stream
-// of all, decisions are delivered in the order of the slots. A name is decided by the first slot in which more than M
-// processes report that they have waited long enough for the values of the others.
+// of all, decisions are delivered in the order of the slots. Before a name is decided, processes wait for the values
+// of the others, and report when they have waited long enough. The first slot in which more than M processes report
+// this decides the name.
 //
 // Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
 // were designed for Parley. Package mux describes them.
@@ -46,8 +47,8 @@
 //
 // Motive: a late process counts as faulty, so no theorem covers its decisions. But its clients act on its answers.
 // Cost: each lieutenant (a process other than the source) also sends the values that it relays to the source, and
-// each slot has some more bytes. While one node is down, another node whose value is late takes part in no agreement
-// for some rounds.
+// each slot has some more bytes. Suppose that one node is down, and that the value of another node is late. Then
+// this other node takes part in no agreement for some rounds.
 //
 // Rounds begin on demand, and need no common clock. Clocks may show different times, but must run at the same rate.
 // If the rates of clocks differ by more than 0.3%, a node begins no agreement. Motive: the first frame announces the

@@ -37,8 +37,9 @@
 // reason, even the sender of a batch decides by the values that the others relay (see [eig.Observed]). Otherwise a
 // late sender could deliver a batch that the others do not deliver. If m > 0, every process also sends a mark in
 // every slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process can be
-// out: then it delivers nothing until it has rejoined. It goes out in three cases: it receives from fewer than n-m-1
-// others in a round; its messages reach fewer than n-m-1 others; or it learns that n-m others have another mark.
+// out: then it delivers nothing until it has rejoined. It goes out in three cases. First, it receives messages from
+// fewer than n-m-1 others in a round. Second, its messages reach fewer than n-m-1 others. Third, it learns that n-m
+// others have another mark.
 //
 // A process that has restarted, or that missed the end of a round, cannot join the slots in flight. The times at
 // which slots may begin depend on earlier slots, which this process has not seen. So the order is divided into eras,
@@ -85,10 +86,11 @@
 //   - The claim of a liar may count. Then positions may jump ahead. Suppose that only a liar and one correct process
 //     claim to have delivered a request. Then the request is not delivered again, so the other processes miss it.
 //
-// Not guaranteed: uniformity, which has no meaning for liars; the order of the requests of a sender that lies; the
-// delivery of a request that was sent to a liar, or to a process that then crashed. Nothing is promised, not even
-// safety, in two cases: delays are longer than the schedule allows, or more than m processes are faulty and one of
-// them lies. In these cases, two correct processes may deliver different messages, and may detect this late or never.
+// Three things are not guaranteed. Uniformity has no meaning for liars. Requests of a sender that lies may be
+// delivered in another order than it sent them. A request may be lost if it was sent to a liar, or to a process
+// that then crashed. In two cases nothing is promised, not even safety: delays are longer than the schedule allows,
+// or more than m processes are faulty and one of them lies. Then two correct processes may deliver different
+// messages, and may detect this late or never.
 //
 // Source: the order made of slots with interactive consistency is from Lamport, Time, Clocks and the state machine
 // approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by exponential

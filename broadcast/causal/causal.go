@@ -20,7 +20,7 @@
 // for another message. Bundles are numbered. So if the layer below is not FIFO, a process detects this, and delivers
 // nothing more from the sender. The cost is length: a bundle grows with the number of messages that its sender has
 // delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its own,
-// it broadcasts a bundle without a new message. So neither memory nor messages grow without bound.
+// it broadcasts a bundle without a new message. So memory and the length of messages are bounded.
 //
 // Vector clocks work on top of any reliable broadcast. A message carries a vector with one count for each incarnation
 // of each process. The count says how many messages of that incarnation the sender of the message had delivered. A

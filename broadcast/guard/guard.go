@@ -15,9 +15,9 @@
 // carries these numbers for all senders. If two correct processes deliver a message, the times of the two deliveries
 // differ by at most Bound. The guard applies two rules.
 //
-// First, suppose that this process delivered a message A more than Bound ago, and now receives a message whose sender
-// had not delivered A. Then the sender has omitted the delivery of A. From then on this process refuses all messages
-// of that sender.
+// First, suppose that this process delivered a message A more than Bound ago. It now receives a message that shows
+// that its sender had not delivered A. Then the sender has omitted the delivery of A. From then on this process
+// refuses all messages of that sender.
 //
 // Second, suppose that two other processes have delivered a message B, and that this process has not delivered B,
 // although Bound has passed. At least one of the two others is correct, so this process has omitted the delivery of

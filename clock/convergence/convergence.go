@@ -29,9 +29,9 @@
 // become synchronized without a start protocol. Nothing is promised while more than m processes are faulty, down or
 // disconnected, or have clocks that take too long to read.
 //
-// After a time with more than m faults, only one thing is promised: if a process reads fewer than n-m clocks that are
-// near its own, it reports this and joins again. During a start, a late or lost message also counts as a fault. For
-// example, this happens if links come up only during the start. After a start with more than m faults, clocks may
+// After a time with more than m faults, only one thing is promised. If a process reads fewer than n-m clocks that are
+// near its own clock, it reports this and joins again. During a start, a late or lost message also counts as a fault.
+// For example, this happens if links come up only during the start. After a start with more than m faults, clocks may
 // differ by more than delta, and no process may detect this. Shown.Checked says whether delta was measured or only
 // assumed.
 //

@@ -1,7 +1,7 @@
-// Package envelope defines the lines of text that Parley exchanges with a process that is a program in any language.
-// Each line is a JSON object in the envelope of Maelstrom: {"src": …, "dest": …, "body": {"type": …}}. The package
-// neither starts programs nor reads files (cli/foreign starts the programs). So the lab, which can do neither in a
-// browser, can contain it too.
+// Package envelope defines the lines of text that Parley exchanges with a program in any language. Each such program
+// is a process of a run. Each line is a JSON object in the envelope of Maelstrom: {"src": …, "dest": …, "body":
+// {"type": …}}. The package neither starts programs nor reads files (cli/foreign starts the programs). So the lab,
+// which can do neither in a browser, can contain it too.
 //
 // # Decisions
 //

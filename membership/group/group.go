@@ -63,8 +63,8 @@
 //
 // The decision that admits a process also determines which of its disks counts from then on. So a process never votes
 // on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions. The
-// old disk cast no votes on later decisions: the process lost it before this decision was proposed, and ballots on
-// later decisions started only after that.
+// old disk cast no votes on later decisions, because ballots on later decisions start only after this decision. At that
+// time the process has already lost the old disk.
 //
 // Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages. So
 // any majority with intact disks contains a member of the last view. This member can report all deliveries, and help

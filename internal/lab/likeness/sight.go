@@ -1,5 +1,5 @@
-// Package likeness compares runs: as a whole, and as one process sees them. It also proposes other runs that a process
-// may be unable to tell from a given one.
+// Package likeness compares runs: as a whole, and as one process sees them. For a given run, it also proposes other
+// runs that may look the same to a process.
 //
 // # Decisions
 //

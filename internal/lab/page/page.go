@@ -3,9 +3,9 @@
 // and texts are answers of the engine (internal/lab/engine). No JavaScript module names a protocol.
 //
 // The page has two forms: "parley lab" serves it, or a web server serves it as static files. Each form adds the
-// file scene.css, the style sheet of the pictures. The tag "parley-engine" of index.html says where the engine is:
-// in the program that serves the page, at the path "ask"; or, with the value "wasm", in a worker that loads
-// wasm_exec.js and parley.wasm.gz from the same folder.
+// file scene.css, the style sheet of the pictures. The tag "parley-engine" of index.html says where the engine is.
+// With the value "wasm", the engine is in a worker that loads wasm_exec.js and parley.wasm.gz from the same folder.
+// Otherwise it is in the program that serves the page, at the path "ask".
 //
 // # Decisions
 //

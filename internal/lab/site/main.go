@@ -11,9 +11,9 @@
 // difference in speed. Cost: the engine in the browser is optimized differently from the engine in the command.
 //
 // Code that sorts by a comparison is compiled once, and not once for each type. Motive: the compressed program is 80 kB
-// smaller. Cost: sorting in the browser is slower, and the build replaces a file of Go's library, whose form may
-// change. The order of equal elements is the same, because package sort uses the same algorithm without type
-// parameters.
+// smaller. Cost: sorting in the browser is slower. The build replaces a file of Go's library, and a new version of Go
+// may change this file. The order of equal elements is the same, because package sort uses the same algorithm without
+// type parameters.
 //
 // The tool esbuild of the module tools bundles the scripts. Motive: one script loads faster than thirty. Its name
 // contains a hash, so no cache can mix two versions. Cost: the static page is not, byte for byte, the page that "parley
