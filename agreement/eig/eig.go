@@ -38,10 +38,10 @@
 //
 // # Decisions
 //
-// EIG does not build its tree: it keeps the messages that it received. A message contains the values that one
-// process relayed in one round. Receivers in the same program share the bytes of a message. Motive: nothing is
-// copied, and a message is stored once for all its receivers. Cost: to find the value of a tree node, the code must
-// compute its place in a message from the path of the node.
+// EIG stores its tree as the messages that it received. A message contains the values that one process relayed in
+// one round. Receivers in the same program share the bytes of a message. Motive: nothing is copied, and a message
+// is stored once for all its receivers. Cost: to find the value of a tree node, the code must compute its place in
+// a message from the path of the node.
 //
 // A missing value is stored as the default value. A message has a place for every path, and cannot mark a value as
 // missing. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show whether a
