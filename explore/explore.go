@@ -32,10 +32,11 @@
 //
 // # Decisions
 //
-// The requests, deliveries and indications of each process are part of a state. The explorer checks the properties once
-// for all states in which these and the crashed processes are the same. Motive: the explorer can use the same
-// properties as the simulator. Cost: the relative order of concurrent events at two processes is lost, so a property
-// must not depend on this order. A protocol that delivers many messages has many states.
+// The requests, deliveries and indications of each process are part of a state. If two states have the same requests,
+// deliveries and indications, and the same crashed processes, the explorer checks the properties only once for both.
+// Motive: the explorer can use the same properties as the simulator. Cost: the relative order of concurrent events at
+// two processes is lost, so a property must not depend on this order. A protocol that delivers many messages has many
+// states.
 //
 // The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead to
 // the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at different

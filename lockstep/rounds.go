@@ -38,9 +38,9 @@
 // state, and a round means the same as in the papers. Cost: messages are copied once, into their frame.
 //
 // Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning of an
-// instance takes no part in the instance. A process that wakes later than the slack allows abstains, and reports that.
-// Motive: a late process that does not abstain can break agreement, not only delay it. Cost: a slow process counts as
-// faulty.
+// instance takes no part in the instance. If a process wakes later than the slack allows, it abstains, and reports
+// that. Motive: a late process that does not abstain can break agreement, not only delay it. Cost: a slow process
+// counts as faulty.
 //
 // Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that receives a request or a
 // frame of round 0 begins at once, and sends its own frame to all others. So all correct processes begin within one

@@ -9,9 +9,9 @@
 // their own, read it, and grade it there.
 //
 // A promise gives points only if a run tested it. A run tests a promise if the property is promised in this run, and
-// demands something. Some promises require the work that the machine is for. If one of these breaks, or was not
-// tested, no promise gives points. Motive: a machine that does nothing keeps most promises. Cost: a machine with a
-// single bug in its work gets no points.
+// demands something. Some promises require that the machine does something, such as deciding. If one of these
+// breaks, or was not tested, no promise gives points. Motive: a machine that does nothing keeps most promises. Cost:
+// a machine with a single bug in its work gets no points.
 package exercise
 
 import (

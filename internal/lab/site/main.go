@@ -15,9 +15,9 @@
 // may change this file. The order of equal elements is the same, because package sort uses the same algorithm without
 // type parameters.
 //
-// The tool esbuild of the module tools bundles the scripts. Motive: one script loads faster than thirty. Its name
-// contains a hash, so no cache can mix two versions. Cost: the static page is not, byte for byte, the page that "parley
-// lab" serves. The module tools/browser tests both.
+// The build bundles all scripts into one script, by the tool esbuild. Motive: one script loads faster than thirty. The
+// name of the script contains a hash, so no cache can mix two versions. Cost: the static page is not, byte for byte,
+// the page that "parley lab" serves. The module tools/browser tests both.
 //
 // The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress WebAssembly,
 // and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the two files.
