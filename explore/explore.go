@@ -1,7 +1,7 @@
-// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every order
-// of deliveries, and every loss, crash and suspicion that a [Model] allows. A faulty process selects its lies by
-// calls of Choose, and the explorer tries every answer to these calls. So a search answers a question that
-// simulations cannot answer: does any schedule or any lie break a property?
+// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every order of
+// deliveries, and every loss, crash and suspicion that a [Model] allows. A faulty process selects its lies by calls of
+// Choose, and the explorer tries every answer to these calls. So a search answers a question that simulations cannot
+// answer: does any schedule or any lie break a property?
 //
 // A state of a search has three parts: the saved state of each process (see [parley.Vars]), the messages in flight,
 // and the requests and deliveries of each process so far. Two runs lead to the same state if they differ only in the
@@ -10,10 +10,10 @@
 // processes, [Options.Ordered] must be set. Only one property of this module needs this option: that a replicated
 // service acts as one machine.
 //
-// The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome
-// of each input in each process state. This is possible because machines are deterministic. For each visited state it
-// stores a 64-bit fingerprint and the transition that led to the state. By these transitions it finds the way from
-// the initial state to the state. If two states have the same fingerprint, the explorer misses one of them.
+// The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome of
+// each input in each process state. This is possible because machines are deterministic. For each visited state it
+// stores a 64-bit fingerprint and the transition that led to the state. By these transitions it finds the way from the
+// initial state to the state. If two states have the same fingerprint, the explorer misses one of them.
 // [Report.Overlooked] is the expected number of missed states.
 //
 // This example searches for a lie of process 2 that breaks a property:
@@ -42,15 +42,15 @@
 // the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at different
 // processes always commute. For two messages to one process, the explorer compares the stored outcomes of both orders.
 // Motive: the explorer follows about one transition per state instead of ten. Cost: the number of states stays the
-// same. The flag --step round and symmetric processes reduce this number.
+// same. Two options reduce this number: `--step round`, and processes that are declared symmetric.
 //
 // The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires only after all
 // messages that must arrive before it have arrived. Without a bound, any timer may expire at any time, but the timers
 // of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
 // measure time itself (clocks) cannot be explored.
 //
-// A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form, and
-// itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the possible orders of
+// A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form,
+// and itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the possible orders of
 // heartbeats multiply the number of states. Cost: in an exploration, the detector makes no errors, or a bounded number
 // of errors.
 //

@@ -29,8 +29,8 @@
 //
 // In a stream of one source, a decision is delivered at once, because slots do not depend on each other. In a stream
 // of all, decisions are delivered in the order of the slots. Before a name is decided, processes wait for the values
-// of the others, and report when they have waited long enough. The first slot in which more than M processes report
-// this decides the name.
+// of the others, and report when they have waited long enough. The name is decided
+// by the first slot in which more than M processes report that they have waited long enough.
 //
 // Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
 // were designed for Parley. Package mux describes them.

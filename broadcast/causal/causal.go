@@ -43,7 +43,8 @@
 // Incarnations: a process that restarts after a crash counts as another sender, which has broadcast and delivered
 // nothing. A process remembers the last problem.MaxLives incarnations of each process.
 //
-// Source: the lecture on broadcast, causal broadcast using FIFO broadcast. In this package, prevDlvs is a sequence.
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast. The lecture's
+// prevDlvs, the deliveries since the last broadcast, is a sequence in this package, because their order matters.
 // Vector clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation
 // instead of each process.
 package causal
