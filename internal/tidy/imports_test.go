@@ -160,7 +160,7 @@ internal/explorecases         free    : core adapters faulty trace hosts protoco
 internal/mutants       free    : internal/must internal/made
 internal/reference     free    : core trace explore run cluster/nodefile tools internal/exploration catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
-internal/lab/site      free    : internal/draw/svg internal/lab/page internal/lab/server internal/must
+internal/lab/site      free    : catalog docs/scenarios internal/draw internal/draw/svg internal/lab/* internal/must
 internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue

@@ -84,8 +84,8 @@ func esbuild(root string, files map[string][]byte, entries []string) map[string]
 	defer os.RemoveAll(dir)
 	write(filepath.Join(dir, "in"), files)
 	run := exec.Command(tool, append([]string{
-		"--bundle", "--splitting", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none",
-		"--entry-names=[name]-[hash]", "--chunk-names=part-[hash]", "--outdir=../out", "--metafile=../meta.json",
+		"--bundle", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none",
+		"--entry-names=[name]-[hash]", "--outdir=../out", "--metafile=../meta.json",
 		"--log-level=warning", "--log-override:unsupported-dynamic-import=silent",
 	}, entries...)...)
 	run.Dir, run.Stderr = filepath.Join(dir, "in"), os.Stderr

@@ -18,6 +18,11 @@
 // names with a hash keep a cache from mixing two versions. Cost: the static page is not, byte for byte, the served one.
 // The module tools/browser tests both.
 //
+// What the page first shows of each run of the gallery is stored in the folder: the answers of the engine, made when
+// the folder is written. Motive: a browser loads the engine for seconds, and the page shows these runs in less than
+// one. Cost: 7 MB more in the folder, of which a browser loads the runs that it shows; and the list of questions in
+// stored.go repeats what the views of the page ask. A question that is missing there waits for the engine.
+//
 // The folder contains the compiled engine twice: compressed and uncompressed. Motive: few servers compress
 // WebAssembly, and old browsers cannot decompress it. Cost: the folder is larger. A browser loads only one of the
 // two files.
@@ -36,7 +41,10 @@ import (
 	"slices"
 	"strings"
 
+	"parley/catalog"
+	"parley/docs/scenarios"
 	"parley/internal/draw/svg"
+	"parley/internal/lab/engine"
 	"parley/internal/lab/page"
 	"parley/internal/lab/server"
 	"parley/internal/must"
@@ -72,10 +80,12 @@ func work(root, out string, size bool) (err error) {
 	if len(packed) > maxSize {
 		must.Failf("the compressed program may have %d bytes", maxSize)
 	}
-	files := pageFiles(version)
+	folder, stored := storedFolder(storedAnswers(engine.New(catalog.All(), scenarios.Files, version)))
+	files := pageFiles(version, folder)
 	files["parley.wasm"], files["parley.wasm.gz"] = program, packed
 	files["wasm_exec.js"] = must.Get(os.ReadFile(filepath.Join(goroot(), "lib", "wasm", "wasm_exec.js")))
 	bundle(root, files)
+	maps.Copy(files, stored)
 	sizes := make(map[string]int)
 	for name, b := range files { // order: a sum
 		sizes[filepath.Ext(name)] += len(pack(b))
@@ -139,8 +149,8 @@ func pack(b []byte) []byte {
 	return out.Bytes()
 }
 
-// pageFiles returns the files of the page in its static form. It fails by must.
-func pageFiles(version string) map[string][]byte {
+// pageFiles returns the files of the page in its static form, with stored answers in a folder. It fails by must.
+func pageFiles(version, stored string) map[string][]byte {
 	files := map[string][]byte{"scene.css": svg.Sheet()}
 	must.Do(fs.WalkDir(page.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -148,13 +158,13 @@ func pageFiles(version string) map[string][]byte {
 		}
 		return err
 	}))
-	files["index.html"] = []byte(static(string(files["index.html"]), version))
+	files["index.html"] = []byte(static(string(files["index.html"]), version, stored))
 	return files
 }
 
 // static returns the page with its engine in the browser, and with the policy that otherwise the server states. The
 // policy does not say who may show the page in a frame, because a page cannot say that itself. It fails by must.
-func static(html, version string) string {
+func static(html, version, stored string) string {
 	const engine, charset = `<meta name="parley-engine" content="server">`, `<meta charset="utf-8">`
 	for _, tag := range []string{engine, charset} {
 		if strings.Count(html, tag) != 1 {
@@ -175,7 +185,9 @@ func static(html, version string) string {
 	return strings.Replace(html, charset, charset+"\n"+
 		`<meta http-equiv="Content-Security-Policy" content="`+server.Policy+`">`+"\n"+
 		`<meta name="referrer" content="no-referrer">`+"\n"+
-		`<meta name="generator" content="Parley, `+version+`">`, 1)
+		`<meta name="generator" content="Parley, `+version+`">`+"\n"+
+		`<meta name="parley-answers" content="`+stored+`">`+"\n"+
+		`<link rel="preload" href="`+stored+`/about.json" as="fetch" crossorigin>`, 1)
 }
 
 // write replaces a folder that an earlier call wrote. It fails by must.
