@@ -68,7 +68,13 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 	if o.Beats || !beating.amid(events) {
 		beating = heartbeatFilter{}
 	}
-	var out Moments
+	shown := 0
+	for i := range events {
+		if events[i].Op != trace.Send && !beating.has(events[i]) {
+			shown++
+		}
+	}
+	out := Moments{Moments: slices.Grow([]Moment(nil), shown)}
 	sent, falls := make(map[uint64]int), newFalls(events)
 	for i, e := range events {
 		m := Moment{Event: e}

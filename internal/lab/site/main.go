@@ -7,8 +7,8 @@
 //
 // # Decisions
 //
-// The engine is compiled without inlining. Motive: the compressed program is 13 % smaller, and measurements show no
-// difference in speed. Cost: the engine in the browser is optimized differently from the engine in the command.
+// The engine is compiled without inlining. Motive: the compressed program is 13 % smaller. Cost: a run takes up to
+// twice as long, which is still a fraction of its budget; docs/lab-performance.md has the figures.
 //
 // Sorting by a comparison is compiled once, and not once for each type. Motive: the compressed program is 80 kB
 // smaller. Package sort has the same algorithm without type parameters, so both put equal elements into the same order.
