@@ -302,9 +302,12 @@ func (r *reader) end(first int, h Header, log *Log) error {
 }
 
 func event(b []byte, n int) (Event, error) {
-	var l line
-	if err := strict(b, &l); err != nil {
-		return Event{}, fmt.Errorf("not an event: %w; record the trace again", err)
+	l, ok := scanEvent(b)
+	if !ok {
+		l = line{}
+		if err := strict(b, &l); err != nil {
+			return Event{}, fmt.Errorf("not an event: %w; record the trace again", err)
+		}
 	}
 	op := slices.Index(opNames[1:], l.Op) + 1
 	if op == 0 {

@@ -29,6 +29,7 @@
 // not do this. The other two points are further reasons:
 //
 //   - Damage: of 63 kinds of damage that a log can detect in its files, cluster/store reports all. Other stores lose
+//
 // records silently in many of these cases: pebble in 48 (in 32 with its newest format), hashicorp/raft-wal in 50,
 // tidwall/wal in 40, etcd's log in 15, and bbolt in 23 of 52.   - Unresponsive disks: cluster/store fails if a disk
 // call takes longer than 5 s. pebble and raft-wal do not report     a disk that does not answer for 15 s.   - Speed:

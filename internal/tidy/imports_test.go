@@ -137,7 +137,7 @@ internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/link      free    :
 internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
-internal/lab/page      free    : catalog
+internal/lab/page      free    : catalog internal/draw/svg
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
@@ -160,7 +160,7 @@ internal/explorecases         free    : core adapters faulty trace hosts protoco
 internal/mutants       free    : internal/must internal/made
 internal/reference     free    : core trace explore run cluster/nodefile tools internal/exploration catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
-internal/lab/site      free    : internal/draw/svg internal/lab/page internal/lab/server internal/must
+internal/lab/site      free    : catalog docs/scenarios internal/draw internal/draw/svg internal/lab/* internal/must
 internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue

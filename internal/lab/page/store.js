@@ -241,7 +241,12 @@ export function visit(fragment) {
 
 /** Loads what there is to see, and then shows what the address says. */
 export async function begin() {
-  about.value = await ask({ask: "about"});
+  const answer = await ask({ask: "about"});
+  const first = await read(location.hash);
+  batch(() => { // the gallery is not drawn on the way to another view
+    about.value = answer;
+    view.value = first.problem ? "gallery" : first.view;
+  });
   await follow();
 }
 
