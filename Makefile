@@ -185,6 +185,14 @@ soak: build ## run five real nodes under load for SOAK_FOR, by default 8 hours: 
 soak-sim: ## simulate ten million broadcasts of each ordered broadcast while a member is paused: memory must not grow; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
 
+.PHONY: tetra
+tetra: ## check the agreement tetra: 100,000 seeds, and its rules in views 0 to 2 exhaustively; takes half an hour and 2 GB
+	$(GO) test ./agreement/tetra -run 'TestSeeds|TestRules' -count=1 -v -seeds 100000 -rules.views 2 -timeout 2h
+
+.PHONY: tetra-short
+tetra-short: ## check the agreement tetra: 3,000 seeds, and its rules in views 0 and 1
+	$(GO) test ./agreement/tetra -run 'TestSeeds|TestRules' -count=1 -v -seeds 3000
+
 .PHONY: failover-short
 failover-short: ## kill each of three nodes that broadcast, and measure the delay at the others
 	$(GO) run ./cmd/parley bench failover --reps 1 --before 300ms --after 500ms

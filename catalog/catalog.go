@@ -12,6 +12,7 @@ import (
 	"parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/agreement/stream"
+	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
 	"parley/broadcast/byzantine"
@@ -47,6 +48,7 @@ func All() []parley.Protocol {
 		consensus.New(consensus.Config{Instance: instance(4, 1)}, when),
 		consensus.NewAgreement(consensus.Config{Instance: instance(4, 1)}, when),
 		phaseking.New(phaseking.Config{Instance: instance(7, 2)}, when),
+		tetra.New(tetra.Config{N: 4, M: 1}),
 		worded(stream.New(stream.Config{Key: stream.Key{M: 1}, N: 4, Window: 64}, stream.Simulated), ofStream),
 
 		meshed(diffusion.Config{N: 4}),

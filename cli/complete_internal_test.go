@@ -61,7 +61,7 @@ func TestCompletion(t *testing.T) {
 		"run eig --faulty 1=fl":        "1=honest 1=silent 1=flip 1=twofaced 1=twin 1=random 1=omit-send 1=omit-receive :6",
 		"run eig --faulty 1":           ":4",
 		"explore eig --property v":     "agreement validity termination integrity :6",
-		"list t":                       "timestamp twophase threephase transactions :4",
+		"list t":                       "tetra timestamp twophase threephase transactions :4",
 		"run eig --trace ":             ":0",
 		"run eig --seed ":              ":4",
 		"cert client a --rights read,": "read,write read,admin :6",

@@ -133,6 +133,9 @@ func (w Words) Asked(path parley.Path, m parley.Msg) string {
 func (w Words) Delivered(from parley.ID, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Decide:
+		if len(m.Body) == 0 {
+			return "decides nothing"
+		}
 		return "decides " + w.carried(m.Body)
 	case parley.Carried:
 		return "delivers " + w.carried(m.Body) + " of " + w.Called(from)
