@@ -83,7 +83,7 @@ type process struct {
 
 func newProcess(c Config, self parley.ID) *process {
 	p := &process{self: self, ledger: newLedger(c), greeted: make([]uint64, c.N), catchup: newCatchup(c)}
-	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self}, newWatch(&p.ledger)
+	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
 	p.cur = p.newSlot(1, 0)
 	return p
 }

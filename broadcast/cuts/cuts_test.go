@@ -219,6 +219,31 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A faulty process that asks again and again is sent a bounded amount.
+func TestAnswersAreBounded(t *testing.T) {
+	p := newProcess(Config{N: 4, M: 1}.withDefaults(), 1)
+	p.Start(&parley.Step{Self: 1, N: 4, Host: deaf{}})
+	b := newBatch(2, 0, tip{}, [][]byte{bytes.Repeat([]byte("x"), 100_000)}, nil)
+	p.Receive(&parley.Step{Self: 1, N: 4, Host: deaf{}}, 2, parley.Msg{Kind: Batch, Body: b.body})
+	sent := func(now parley.Tick) (bytes int) {
+		for range 1000 {
+			s := &parley.Step{Self: 1, N: 4, Host: deaf{}, Now: now}
+			p.Receive(s, 3, parley.Msg{Kind: Fetch, Origin: 2, Seq: 1, Value: 1, Body: b.digest[:]})
+			for _, e := range s.Effects {
+				if e.Op == parley.OpSend {
+					bytes += len(e.Msg.Body)
+				}
+			}
+		}
+		return bytes
+	}
+	for _, now := range []parley.Tick{0, 2000} {
+		if got := sent(now); got == 0 || got > burst {
+			t.Errorf("at %d it sends %d bytes, and the limit is %d", now, got, burst)
+		}
+	}
+}
+
 // The owner changes when a slot is decided on nothing, or after its tenure. A process whose tenures end with nothing
 // is benched for 2, 4, 8, ... tenures, and at most m processes are.
 func TestTenure(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	burst       = 1 << 20 // bytes of batches that answer one Fetch
+	burst       = 1 << 20 // bytes of batches that one process is sent upon request in a quarter of the shortest view
 	mostAnswers = 64      // decisions in one Answer
 )
 
@@ -18,11 +18,28 @@ type want struct {
 	size int // bytes of answers since the request
 }
 
-// fetcher requests batches and cuts from others.
+// allowance is what a process was sent upon request since a time.
+type allowance struct {
+	since parley.Tick
+	bytes int
+}
+
+// fetcher requests batches and cuts from others, and answers their requests.
 type fetcher struct {
 	l     *ledger
 	self  parley.ID
 	wants []want
+	spent []allowance // by process
+}
+
+// spend reports whether a process may be sent so many bytes now: a faulty process must not keep this one busy.
+func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
+	a := &f.spent[to]
+	if now < a.since || now >= a.since+f.l.c.Least/4 {
+		*a = allowance{since: now}
+	}
+	a.bytes += bytes
+	return a.bytes <= burst
 }
 
 // fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before. If from is the
@@ -106,13 +123,12 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 		}
 		return
 	}
-	for size := 0; size < burst && t.number >= max(m.Value, 1); {
+	for t.number >= max(m.Value, 1) {
 		b := f.l.lanes[m.Origin].at(t)
-		if b == nil {
+		if b == nil || !f.spend(s.Now, from, len(b.body)) {
 			return
 		}
 		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
-		size += len(b.body)
 		t = tip{t.number - 1, b.before}
 	}
 }
@@ -121,12 +137,17 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 // ordered.
 func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 	for _, b := range f.l.lanes[f.self].pending() {
-		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
+		if f.spend(s.Now, from, len(b.body)) {
+			s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
+		}
 	}
 	past, i := f.l.past, slot-f.l.dropped-1
 	switch {
 	case slot <= f.l.dropped:
 		for _, c := range f.l.checks {
+			if !f.spend(s.Now, from, len(c.body)) {
+				return
+			}
 			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
 		}
 	case i < uint64(len(past)):
@@ -134,7 +155,9 @@ func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
 			body = parley.AppendBytes(body, c.body)
 		}
-		s.Send(from, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		if f.spend(s.Now, from, len(body)) {
+			s.Send(from, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		}
 	}
 }
 
@@ -143,5 +166,9 @@ func (f *fetcher) state(v *parley.Vars) {
 		v.ID("lane", &w.lane)
 		w.tip.state(v, "tip")
 		parley.Num(v, "size", &w.size)
+	})
+	parley.PerProcess(v, "was sent", f.spent, func(_ parley.ID, a *allowance) {
+		v.Time("since", &a.since)
+		parley.Num(v, "bytes", &a.bytes)
 	})
 }
