@@ -35,7 +35,7 @@ type fetcher struct {
 // spend reports whether a process may be sent so many bytes now: a faulty process must not keep this one busy.
 func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
 	a := &f.spent[to]
-	if now < a.since || now >= a.since+f.l.c.Least/4 {
+	if a.bytes == 0 || now >= a.since+f.l.c.Least/4 {
 		*a = allowance{since: now}
 	}
 	a.bytes += bytes
@@ -168,7 +168,8 @@ func (f *fetcher) state(v *parley.Vars) {
 		parley.Num(v, "size", &w.size)
 	})
 	parley.PerProcess(v, "was sent", f.spent, func(_ parley.ID, a *allowance) {
-		v.Time("since", &a.since)
-		parley.Num(v, "bytes", &a.bytes)
+		if parley.Num(v, "bytes", &a.bytes); a.bytes > 0 {
+			v.Time("since", &a.since)
+		}
 	})
 }
