@@ -17,6 +17,7 @@ import (
 	"parley/broadcast/bracha"
 	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
+	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -66,6 +67,7 @@ func All() []parley.Protocol {
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
 		bracha.New(bracha.Config{N: 4, M: 1}),
 		byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called),
+		cuts.New(cuts.Config{N: 4, M: 1}),
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),
 		worded(detector.New(detector.Config{N: 4, Beats: 8}), ofDetector),

@@ -25,6 +25,15 @@ type memory struct {
 	decision           word
 }
 
+// Decision returns the decided value, if there is one. nil means nothing.
+func (d *memory) Decision() (value []byte, decided bool) { return d.decision.value, d.decision.said }
+
+// View returns the current view.
+func (d *memory) View() uint64 { return d.view }
+
+// Spoke reports whether this process has said anything about a value, or has left view 0.
+func (d *memory) Spoke() bool { return d.given.said || d.echo.said || d.ready.said || d.view > 0 }
+
 // entry is the ENTER of the current view. Its report holds the votes of earlier views, and the claim about view 0,
 // which the process has left.
 func (d *memory) entry() parley.Msg {

@@ -107,12 +107,6 @@ func NewInstance(self, source parley.ID, n, m, limit int, owner Owner) *Instance
 	return &Instance{self: self, owner: owner, heard: newHearsay(source, n, m, limit)}
 }
 
-// Decision returns the decided value, if there is one. nil means nothing.
-func (i *Instance) Decision() (value []byte, decided bool) { return i.decision.value, i.decision.said }
-
-// View returns the current view.
-func (i *Instance) View() uint64 { return i.view }
-
 // Propose: upon request v at the source in view 0, the first one: given := v; Append; send PROPOSE(0, v) to all.
 func (i *Instance) Propose(s *parley.Step, value []byte) {
 	if i.self != i.heard.source || i.given.said || i.view > 0 || len(value) == 0 {
@@ -131,7 +125,7 @@ func (i *Instance) Timeout(s *parley.Step) {
 		return
 	}
 	wish := parley.Msg{Kind: Wish}
-	if i.wished > i.view {
+	if i.wished > i.view || i.view > 0 {
 		wish.Value = 1
 	}
 	i.wished = max(i.wished, i.view+1)
@@ -147,7 +141,7 @@ func (i *Instance) Restart(s *parley.Step) {
 	for _, m := range i.said() {
 		i.sendAll(s, m)
 	}
-	s.SendAll(parley.Msg{Kind: Wish, Seq: i.view, Value: 1})
+	i.Ask(s)
 	if i.decision.said {
 		i.owner.Decided(s, i.decision.value)
 	}
@@ -156,17 +150,12 @@ func (i *Instance) Restart(s *parley.Step) {
 
 // Receive handles a message of the instance.
 func (i *Instance) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
-	i.Listen(s, from, m)
-	i.Try(s)
-}
-
-// Listen records a message, and takes no step of the agreement yet.
-func (i *Instance) Listen(s *parley.Step, from parley.ID, m parley.Msg) {
 	if why := i.heard.misfit(from, m); why != "" {
 		s.Refuse(from, why)
 		return
 	}
 	i.take(s, from, m)
+	i.Try(s)
 }
 
 // take records a message, and answers it if the answer depends on nothing else.
@@ -199,6 +188,32 @@ func (i *Instance) Repeat(s *parley.Step, q parley.ID) {
 		s.Send(q, m)
 	}
 }
+
+// Ask asks all others to repeat what they have said.
+func (i *Instance) Ask(s *parley.Step) { s.SendAll(parley.Msg{Kind: Wish, Seq: i.view, Value: 1}) }
+
+// Backed reports whether m+1 processes speak for a value, so that a correct process holds its data, or it is the
+// decision.
+func (i *Instance) Backed(value []byte) bool {
+	return i.heard.who(value).Len() >= i.heard.some || i.decision.is(value)
+}
+
+// Wanted returns the values that are backed but whose data this process does not hold.
+func (i *Instance) Wanted() [][]byte {
+	var out [][]byte
+	for _, x := range i.heard.vouched {
+		if x.who.Len() >= i.heard.some && !i.holds(x.value) {
+			out = append(out, x.value)
+		}
+	}
+	if v := i.decision.value; !i.holds(v) && i.heard.who(v).Len() < i.heard.some {
+		out = append(out, v)
+	}
+	return out
+}
+
+// Knows reports whether process q said that it has decided.
+func (i *Instance) Knows(q parley.ID) bool { return i.heard.peers[q].decided.said }
 
 // Try takes all steps that are possible now.
 func (i *Instance) Try(s *parley.Step) {

@@ -23,6 +23,7 @@ import (
 	"parley/broadcast/bracha"
 	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
+	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -188,6 +189,9 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 		return forwarding.New(forwarding.Config{
 			N: s.n, Fanout: s.number("fanout", 0), Window: s.number("window", 0), Notice: s.is("notice"),
 		})
+	},
+	"cuts": func(s *settings) parley.Protocol {
+		return cuts.New(cuts.Config{N: s.n, M: s.m(0), Durable: s.is("durable")})
 	},
 	"bracha": func(s *settings) parley.Protocol { return bracha.New(bracha.Config{N: s.n, M: s.m(0)}) },
 	"atomic": func(s *settings) parley.Protocol { return atomic.New(atomic.Config{N: s.n, Detector: true}) },

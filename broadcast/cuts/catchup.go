@@ -1,0 +1,165 @@
+package cuts
+
+import (
+	"parley"
+	"parley/agreement/tetra"
+)
+
+// earlyPerPeer is how many messages of the next slot are kept from each process.
+const earlyPerPeer = 64
+
+// message is a message that waits for its slot.
+type message struct {
+	from parley.ID
+	m    parley.Msg
+}
+
+// answer holds the decisions of consecutive slots.
+type answer struct {
+	first uint64
+	cuts  [][]byte
+}
+
+// catchup follows the slots of the others: it keeps what comes early, and knows whether this process is behind.
+type catchup struct {
+	n, m      int
+	early     []message    // messages of the next slot
+	at        []uint64     // by process: the greatest slot in which it has spoken
+	lost      uint64       // the greatest slot of which a message was not kept
+	asked     uint64       // decisions up to this slot were asked for
+	more      bool         // somebody knows decisions of later slots
+	answers   []answer     // by process: its last Answer
+	snapshots []parley.Msg // by process: its last Snapshot
+}
+
+func newCatchup(c Config) catchup {
+	return catchup{
+		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([]parley.Msg, c.N),
+	}
+}
+
+// spoke notes that a process speaks in a slot, so that it has delivered all slots before. A request to repeat may come
+// earlier.
+func (c *catchup) spoke(from parley.ID, m parley.Msg) {
+	if m.Kind != tetra.Wish || m.Value&1 == 0 {
+		c.at[from] = max(c.at[from], m.Seq)
+	}
+}
+
+// speakers returns how many processes have spoken in a slot or a later one.
+func (c *catchup) speakers(slot uint64) (count int) {
+	for _, at := range c.at {
+		if at >= slot {
+			count++
+		}
+	}
+	return count
+}
+
+// isBehind reports whether m+1 processes speak in slots that this process does not follow.
+func (c *catchup) isBehind(slot uint64) bool { return c.speakers(slot+2) > c.m }
+
+// keepEarly keeps a message for the next slot, if there is room for it.
+func (c *catchup) keepEarly(from parley.ID, m parley.Msg, slot uint64) {
+	count := 0
+	for _, x := range c.early {
+		if x.from == from {
+			if count++; x.m.Equal(m) {
+				return
+			}
+		}
+	}
+	if m.Seq > slot+1 || count >= earlyPerPeer {
+		c.lost = max(c.lost, m.Seq)
+		return
+	}
+	c.early = append(c.early, message{from, m})
+}
+
+// dueMessages takes out the messages of a slot that has become the current one.
+func (c *catchup) dueMessages(slot uint64) []message {
+	if len(c.early) == 0 || c.early[0].m.Seq > slot {
+		return nil
+	}
+	due := c.early // all are of one slot
+	c.early = nil
+	if due[0].m.Seq < slot {
+		return nil
+	}
+	return due
+}
+
+// shouldAsk reports whether this process is behind or somebody knows more, and it has not asked yet.
+func (c *catchup) shouldAsk(slot uint64) bool { return (c.more || c.isBehind(slot)) && c.asked < slot }
+
+// ask asks all others for decisions from a slot on.
+func (c *catchup) ask(s *parley.Step, slot uint64) {
+	c.more, c.asked = false, slot+mostAnswers-1
+	s.SendAll(parley.Msg{Kind: Ask, Seq: slot})
+}
+
+// restart asks again.
+func (c *catchup) restart() { c.more, c.asked = true, 0 }
+
+// takeAnswer keeps decisions until their slots are current.
+func (c *catchup) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
+	a := answer{first: m.Seq}
+	for r := (parley.Reader{Rest: m.Body}); len(r.Rest) > 0; {
+		body := r.Bytes()
+		if len(body) == 0 {
+			body = nil
+		}
+		if _, ok := readCut(body, c.n); r.Bad || body != nil && !ok || len(a.cuts) == mostAnswers {
+			s.Refuse(from, "decisions that cannot be read")
+			return
+		}
+		a.cuts = append(a.cuts, body)
+	}
+	end := a.first + uint64(len(a.cuts))
+	if end <= slot || a.first > c.asked {
+		return // not what was asked for, or too late
+	}
+	c.answers[from] = a
+	c.lost = max(c.lost, end)
+	c.more = c.more || end > c.asked
+}
+
+// decision returns what a process answered about a slot.
+func (c *catchup) decision(from parley.ID, slot uint64) (body []byte, known bool) {
+	a := &c.answers[from]
+	if i := slot - a.first; i < uint64(len(a.cuts)) {
+		return a.cuts[i], true
+	}
+	return nil, false
+}
+
+// takeSnapshot reports whether m+1 processes tell a checkpoint alike.
+func (c *catchup) takeSnapshot(from parley.ID, m parley.Msg) bool {
+	c.snapshots[from] = parley.Msg{Seq: m.Seq, Body: m.Body}
+	count := 0
+	for _, x := range c.snapshots {
+		if x.Seq == m.Seq && string(x.Body) == string(m.Body) {
+			count++
+		}
+	}
+	return count > c.m
+}
+
+func (c *catchup) state(v *parley.Vars, self parley.ID) {
+	parley.Slice(v, "early", &c.early, func(_ int, x *message) {
+		v.ID("from", &x.from)
+		v.Msg("message", parley.Env{From: x.from, To: self}, &x.m)
+	})
+	parley.PerProcess(v, "spoke in slot", c.at, func(_ parley.ID, x *uint64) { parley.Num(v, "slot", x) })
+	parley.Num(v, "lost", &c.lost)
+	parley.Num(v, "asked", &c.asked)
+	v.Bool("more", &c.more)
+	parley.PerProcess(v, "answer of", c.answers, func(id parley.ID, a *answer) {
+		parley.Num(v, "first", &a.first)
+		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
+	})
+	parley.PerProcess(v, "snapshot of", c.snapshots, func(_ parley.ID, m *parley.Msg) {
+		parley.Num(v, "slot", &m.Seq)
+		v.Bytes("checkpoint", &m.Body)
+	})
+}

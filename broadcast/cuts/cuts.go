@@ -1,0 +1,460 @@
+// Package cuts implements total order broadcast among processes that may lie, and its safety never rests on time.
+//
+// The problem: reliable broadcast in which any two correct processes deliver messages in the same order. At most m of
+// the n processes are faulty, and faulty processes may do anything.
+//
+// The model: asynchronous messages, links that keep the order of messages and say which process sent them, and
+// processes that restart with their state. Messages are oral (unsigned). The bound: n > 3m. Every message of a correct
+// process is delivered if messages and clocks are timely from some moment on.
+//
+// Each process has a lane: a chain of batches of its requests, which it sends to all. The processes decide on one cut
+// after another, by one agreement of package tetra for each. The agreements are called slots. A cut names for each
+// lane the digest of a batch. It orders all batches of each lane up to the named one: lane by lane, in the order of
+// the sources. So the lane of a silent process costs nothing, and a cut takes everything that came in the meantime.
+//
+// One process owns the current slot, and proposes the last batches that it holds. It remains the owner until a slot is
+// decided on nothing, see tenure. The agreement is on the digest of the cut. A process echoes a cut only if it has
+// every batch of the cut from its source. When m+1 processes speak for a cut, one of them is correct, so a process
+// that lacks batches then requests them from others. A digest proves that a batch is the right one.
+//
+// Slot k+1 begins at a process when it has delivered slot k. It then takes part in slot k only until a quorum has
+// decided slot k. Whether a batch is delivered follows from the decided cuts alone: if the chain of a lane from the
+// cut does not lead to the last delivered batch, the lane is left out. All correct processes find the same, so they
+// deliver the same.
+//
+// A faulty source may send a batch to the owner and not to others, who then do not echo. To prevent that, a process
+// whose batches wait says to all which batches it holds (Tips). A process believes this if m+1 processes say so. If a
+// slot fails, the owners for some time propose only those batches of such a lane that 2m+1 processes hold (strict). A
+// faulty owner may leave out a lane. So a process does not echo a cut that leaves out a batch that has waited long, if
+// 2m+1 processes hold the batch.
+//
+// Each process keeps the batches and cuts since the checkpoint before the last one. A process that is further behind
+// takes over a checkpoint that m+1 processes tell alike. It does not deliver what it missed, and indicates this
+// (Skipped).
+//
+// A process that restarts without its state might contradict what it said before. So it is silent, and asks all
+// members to admit it. Each member puts a welcome into its own lane. When the welcomes of m+1 members are delivered,
+// the process takes part from the next slot on. At least one of them is correct and gave its welcome after the old
+// life of the process had ended, so the old life never spoke in this slot.
+//
+// The order does not promise fairness among sources, nor a latency while owners lie. If more than m processes are
+// down, nothing is delivered until they are back, and nothing is lost if their disks are intact. If Config.Durable is
+// false, a process keeps its state in memory, and at most m processes may restart at the same time.
+//
+// Source: lanes and cuts are from Giridharan and others, Autobahn: Seamless high speed BFT (SOSP 2024), without its
+// signatures.
+//
+// # Decisions
+//
+// A process requests a batch from others only if m+1 processes speak for it. Motive: a faulty owner could otherwise
+// make up a batch in the name of a correct process, and answer the requests for it. Cost: if a source reaches only the
+// owner, the slot fails, and its lane is strict for some time.
+//
+// Checkpoints need no messages. Motive: when a process delivers a slot, a quorum has taken part in this slot, so m+1
+// correct processes have delivered the slot before. Cost: a process that is far behind must wait until m+1 others tell
+// the same checkpoint.
+package cuts
+
+import (
+	"parley"
+	"parley/agreement/tetra"
+)
+
+type process struct {
+	ledger
+	self   parley.ID
+	member bool   // takes part; a process that restarts without its state must first be admitted
+	life   uint64 // in which it asks to be admitted
+
+	queue   [][]byte  // own requests that are in no batch
+	queued  int       // their bytes
+	greets  []welcome // welcomes for the next own batch
+	greeted []uint64  // by process: the last life that this process welcomed
+
+	last *slot // the slot before the current one, for processes that have not decided it; nil: none
+	cur  *slot
+
+	fetcher
+	catchup
+	watch
+	looking bool // the timer to look runs
+	due     bool // the log can be shortened
+}
+
+func newProcess(c Config, self parley.ID) *process {
+	p := &process{self: self, ledger: newLedger(c), greeted: make([]uint64, c.N), catchup: newCatchup(c)}
+	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
+	p.cur = p.newSlot(1, 0)
+	return p
+}
+
+// Start: a process that restarts repeats in the current slot what it said, and asks the others to do the same. Without
+// its state it might contradict what it said before, so it asks to be admitted.
+func (p *process) Start(s *parley.Step) {
+	if !s.Restart {
+		p.join(s)
+		return
+	}
+	for _, r := range s.Log {
+		p.replay(s, r.Body)
+		for p.deliver(s) {
+		}
+	}
+	if !p.member {
+		p.life = s.Life
+		s.Indicate(parley.Msg{Kind: Out})
+		s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+		p.knock(s)
+		return
+	}
+	for _, b := range p.lanes[p.self].pending() {
+		s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
+	}
+	if p.last != nil {
+		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
+	}
+	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
+	p.ask(s, p.cur.number)
+	p.progress(s)
+}
+
+// replay reads a record. Records come in the order in which they were appended.
+func (p *process) replay(s *parley.Step, body []byte) {
+	r := parley.Reader{Rest: body}
+	kind := r.Take(1)
+	if r.Bad {
+		return
+	}
+	switch kind[0] {
+	case memberRecord:
+		p.member = true
+		return
+	case batchRecord:
+		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
+			p.lanes[source].add(b)
+		}
+		return
+	}
+	number := r.Number(mostSlot)
+	if kind[0] == ledgerRecord {
+		p.skip(s, number, r.Rest)
+		return
+	}
+	k := p.cur
+	if p.last != nil && p.last.number == number {
+		k = p.last
+	}
+	switch {
+	case r.Bad || k.number != number:
+	case kind[0] == cutRecord:
+		k.cuts = append(k.cuts, newKnown(r.Rest))
+	default:
+		k.in.Replay(r.Rest)
+	}
+}
+
+// Request: a request waits until it is in a batch.
+func (p *process) Request(s *parley.Step, m parley.Msg) {
+	size := len(m.Body) + overhead
+	if !p.member || m.Kind != parley.Carried || size > p.c.Batch || p.queued+size > p.c.Queue {
+		s.Refuse(s.Self, "no request to broadcast, too large, or too many")
+		return
+	}
+	p.queue = append(p.queue, m.Body)
+	p.queued += size
+	p.progress(s)
+}
+
+// batch sends a batch of own requests, if all its batches are ordered or in the cut of the owner, or enough requests
+// wait for another one.
+func (p *process) batch(s *parley.Step) bool {
+	own := &p.lanes[p.self]
+	end := own.tip()
+	under := end != own.done && p.cur.mine < end.number
+	if !p.member || len(p.queue)+len(p.greets) == 0 || under && p.queued < p.c.Batch || own.size >= p.c.Flight {
+		return false
+	}
+	count, size := 0, 0
+	for count < len(p.queue) && size+len(p.queue[count])+overhead <= p.c.Batch {
+		size += len(p.queue[count]) + overhead
+		count++
+	}
+	b := newBatch(p.self, own.life, end, p.queue[:count], p.greets)
+	p.greets = nil
+	clear(p.queue[:count])
+	p.queue, p.queued = p.queue[count:], p.queued-size
+	p.hold(s, p.self, b)
+	s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
+	return true
+}
+
+// hold holds a batch, durably.
+func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
+	p.lanes[source].add(b)
+	if p.c.Durable {
+		s.Append(append([]byte{batchRecord}, b.body...))
+	}
+	if p.strict[source] >= p.cur.number {
+		p.sayTips(s, p.self)
+	}
+}
+
+// Receive handles a message.
+func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case m.Kind >= parley.Local:
+		return
+	case m.Kind == 0 || m.Kind > Knock || m.Seq > mostSlot || int(m.Origin) >= p.c.N:
+		s.Refuse(from, "malformed message")
+		return
+	case m.Kind <= tetra.Decided:
+		p.speak(s, from, m)
+	case m.Kind == Batch:
+		p.take(s, from, m)
+	case m.Kind == Fetch:
+		p.answerFetch(s, from, m, p.cur)
+	case m.Kind == Cut:
+		if p.takeCut(s, from, m) && m.Seq == p.cur.number {
+			p.cur.hear(from, m.Body)
+		}
+	case m.Kind == Tips:
+		p.takeTips(s, from, m)
+	case m.Kind == Ask:
+		p.answerAsk(s, from, m.Seq)
+	case m.Kind == Answer:
+		p.takeAnswer(s, from, m, p.cur.number)
+	case m.Kind == Snapshot:
+		if m.Seq >= p.cur.number && p.takeSnapshot(from, m) {
+			p.adopt(s, from, m)
+		}
+	case m.Kind == Knock:
+		p.takeKnock(from, m)
+	}
+	p.progress(s)
+}
+
+// take holds a batch that comes from its source, or that was requested.
+func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
+	source, b, ok := readBatch(m.Body, p.c.N)
+	if !ok || len(m.Body) > p.c.Batch+headBytes+p.c.N*welcomeBytes || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
+		s.Refuse(from, "batch that cannot be read")
+		return
+	}
+	l := &p.lanes[source]
+	switch {
+	case b.number <= l.done.number || l.at(b.tip) != nil: // it is here
+	case p.wanted(source, b.tip):
+		p.hold(s, source, b)
+		p.follow(s, from, source, b)
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
+		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
+	default:
+		p.hold(s, source, b)
+	}
+}
+
+// speak handles a message of a slot.
+func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
+	if m.Kind == tetra.Proposal && len(m.Body) > 0 {
+		if _, ok := readCut(m.Body, p.c.N); !ok {
+			s.Refuse(from, "cut that cannot be read")
+			return
+		}
+	}
+	if m.Seq == 0 {
+		s.Refuse(from, "no such slot")
+		return
+	}
+	p.spoke(from, m)
+	now := p.cur.number
+	switch {
+	case m.Seq == now:
+		p.cur.receive(s, from, m)
+	case m.Seq > now:
+		p.keepEarly(from, m, now)
+	case p.last != nil && m.Seq == p.last.number && !p.last.closed:
+		p.last.receive(s, from, m)
+		p.last.close(p.at)
+	case m.Kind == tetra.Decided:
+	case m.Seq <= p.dropped:
+		p.answerAsk(s, from, m.Seq)
+	default:
+		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1-p.dropped].value()})
+	}
+}
+
+// progress does everything that is possible now.
+func (p *process) progress(s *parley.Step) {
+	before := p.total
+	for {
+		for p.batch(s) {
+		}
+		if p.lost >= p.cur.number && !p.cur.asked {
+			p.cur.asked = true
+			p.cur.run(s, func(in *tetra.Instance) { in.Ask(s) })
+		}
+		p.feed(s)
+		p.propose(s)
+		p.cur.hold(s)
+		p.cur.run(s, func(in *tetra.Instance) { in.Try(s) })
+		p.cur.request(s, false)
+		if !p.deliver(s) {
+			break
+		}
+		p.last.close(p.at)
+	}
+	if p.shouldAsk(p.cur.number) {
+		p.ask(s, p.cur.number)
+	}
+	p.beginTimers(s)
+	// The log gets shorter only in a step without deliveries: if the process crashes in a step with deliveries, it
+	// delivers again what is in its log.
+	if p.due && p.total == before {
+		p.due = false
+		s.Compact()
+	}
+}
+
+// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
+// its sender.
+func (p *process) feed(s *parley.Step) {
+	for _, x := range p.dueMessages(p.cur.number) {
+		p.cur.receive(s, x.from, x.m)
+	}
+	for q := range parley.ID(p.c.N) {
+		body, known := p.decision(q, p.cur.number)
+		if !known || !p.cur.fed.Add(q) {
+			continue
+		}
+		m := parley.Msg{Kind: tetra.Decided, Seq: p.cur.number}
+		if len(body) > 0 {
+			m.Body = p.cur.hear(q, body)
+		}
+		p.cur.receive(s, q, m)
+	}
+}
+
+// propose: the owner proposes the last batches that it holds, if some of them are not ordered.
+func (p *process) propose(s *parley.Step) {
+	k := p.cur
+	if !p.member || k.owner != p.self || k.in.Spoke() || !p.unordered() {
+		return
+	}
+	c := make(cut, p.c.N)
+	for i := range c {
+		c[i] = p.offered(parley.ID(i), k.number)
+	}
+	x := newKnown(c.encode())
+	k.mine = c[p.self].number
+	k.keep(s, x)
+	k.run(s, func(in *tetra.Instance) { in.Propose(s, x.digest[:]) })
+}
+
+// deliver delivers the current slot if it is decided and nothing is missing. The next slot is then the current one.
+func (p *process) deliver(s *parley.Step) bool {
+	k := p.cur
+	value, decided := k.in.Decision()
+	if !decided || len(value) > 0 && !k.Holds(value) {
+		return false
+	}
+	body := k.find(k.cuts, value)
+	c, _ := readCut(body, p.c.N)
+	if !k.complete(s, p.self, c, true) {
+		return false
+	}
+	p.judge(k, len(body) == 0, s.Now)
+	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
+		s.Deliver(source, parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: p.total, Body: request})
+	})
+	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
+	p.last.closed = !p.member // it takes part from the next slot on
+	p.admitted(s)
+	p.wants = nil
+	p.due = p.check(k.number) && p.c.Durable || p.due
+	return true
+}
+
+// Timeout handles the timers.
+func (p *process) Timeout(s *parley.Step, t parley.Timer) {
+	switch t {
+	case viewTimer:
+		p.cur.expire(s)
+	case lookTimer:
+		p.looking = false
+		p.lookAround(s)
+	}
+	p.progress(s)
+}
+
+// lookAround repeats what got no answer. If a batch has waited since the last look, it tells all others which batches
+// this process holds.
+func (p *process) lookAround(s *parley.Step) {
+	if !p.member {
+		p.knock(s)
+	}
+	p.again(s, p.cur.number)
+	p.cur.request(s, true)
+	if p.isBehind(p.cur.number) {
+		p.restart() // the answers may be lost
+	}
+	if p.look() && p.member {
+		p.sayTips(s, p.self)
+	}
+}
+
+// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source.
+func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
+	c, ok := readCut(m.Body, p.c.N)
+	if !ok {
+		s.Refuse(from, "cut that cannot be read")
+		return
+	}
+	p.claims[from] = c
+	for i, t := range c {
+		l := &p.lanes[i]
+		if t.number > l.done.number && l.at(t) == nil && p.claimed(parley.ID(i), t) > p.c.M {
+			p.fetch(s, from, want{lane: parley.ID(i), tip: t}, p.cur.number)
+		}
+	}
+}
+
+// beginTimers starts the timer of the current slot, if the slot is under way: this process holds a batch that is not
+// ordered, or it or m+1 processes have spoken in the slot. One faulty process alone cannot start it.
+func (p *process) beginTimers(s *parley.Step) {
+	k := p.cur
+	waits := p.unordered()
+	if (waits || len(p.wants) > 0 || p.isBehind(k.number)) && !p.looking {
+		p.looking = true
+		s.SetTimer(lookTimer, p.wait()/4)
+	}
+	if _, decided := k.in.Decision(); k.timing || decided || !p.member {
+		return
+	}
+	if waits || k.in.Spoke() || p.speakers(k.number) > p.c.M {
+		k.began = s.Now
+		k.Entered(s, k.in.View())
+	}
+}
+
+// State visits every variable.
+func (p *process) State(v *parley.Vars) {
+	v.DurableIf(p.c.Durable, func() {
+		v.Bool("member", &p.member)
+		p.ledger.state(v)
+	})
+	parley.Num(v, "life", &p.life)
+	parley.Slice(v, "queue", &p.queue, func(_ int, b *[]byte) { v.Bytes("request", b) })
+	parley.Num(v, "queued", &p.queued)
+	parley.Slice(v, "greets", &p.greets, func(_ int, w *welcome) {
+		v.ID("process", &w.who)
+		parley.Num(v, "life", &w.life)
+	})
+	parley.PerProcess(v, "last welcome of", p.greeted, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
+	p.stateSlot(v, "last slot", &p.last)
+	p.stateSlot(v, "slot", &p.cur)
+	p.fetcher.state(v)
+	p.catchup.state(v, p.self)
+	p.watch.state(v)
+	v.Bool("looking", &p.looking)
+	v.Bool("due", &p.due)
+}

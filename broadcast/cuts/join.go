@@ -1,0 +1,61 @@
+package cuts
+
+import "parley"
+
+// join makes this process a member.
+func (p *process) join(s *parley.Step) {
+	p.member = true
+	if p.c.Durable {
+		s.Append([]byte{memberRecord})
+	}
+}
+
+// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
+func (p *process) knock(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
+	p.ask(s, p.cur.number)
+	p.looking = true
+	s.SetTimer(lookTimer, p.wait())
+}
+
+// admitted ends the wait of a process that asks to be admitted.
+func (p *process) admitted(s *parley.Step) {
+	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
+		p.lost = max(p.lost, p.cur.number)
+		p.join(s)
+		s.Indicate(parley.Msg{Kind: Admitted})
+	}
+}
+
+// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
+func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
+	switch {
+	case !p.skip(s, m.Seq, m.Body):
+		s.Refuse(from, "checkpoint that cannot be read")
+	case p.c.Durable:
+		s.Append(appendSlot(ledgerRecord, m.Seq, m.Body))
+		p.due = true
+	}
+}
+
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
+func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
+	if !p.decode(number, body) {
+		return false
+	}
+	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
+	p.wants = nil
+	p.lost = max(p.lost, p.cur.number)
+	p.restart()
+	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+	p.admitted(s)
+	return true
+}
+
+// takeKnock welcomes a process in another life, once.
+func (p *process) takeKnock(from parley.ID, m parley.Msg) {
+	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostLife && p.member {
+		p.greeted[from] = m.Value
+		p.greets = append(p.greets, welcome{from, m.Value})
+	}
+}

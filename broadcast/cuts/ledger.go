@@ -1,0 +1,219 @@
+package cuts
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"parley"
+)
+
+// welcome is a vote of a member to admit a process in one of its lives: it restarted without its state.
+type welcome struct {
+	who  parley.ID
+	life uint64
+}
+
+// welcomeBytes bounds the bytes of a welcome in a batch.
+const welcomeBytes = 2 + binary.MaxVarintLen64
+
+// votes are the members that welcome a process, in the last life that anybody welcomed.
+type votes struct {
+	life uint64
+	by   parley.Set
+}
+
+// checkpoint is everything that follows from the slots up to one of them.
+type checkpoint struct {
+	slot uint64
+	done cut
+	body []byte
+}
+
+// ledger is what follows from the decided slots, and the batches of each lane. All correct processes have the same,
+// except for batches that are not delivered, and for how much they have forgotten.
+type ledger struct {
+	c        Config
+	lanes    []lane
+	total    uint64 // requests delivered
+	tenure   tenure
+	welcomes []votes // by process
+
+	checks  []checkpoint // the last two
+	fresh   int          // bytes delivered since the last one
+	dropped uint64       // slots that are forgotten
+	past    []known      // the decided cuts of the slots after these
+}
+
+func newLedger(c Config) ledger {
+	return ledger{
+		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([]votes, c.N),
+	}
+}
+
+// unordered reports whether this process holds a batch that is not ordered.
+func (l *ledger) unordered() bool {
+	return slices.ContainsFunc(l.lanes, func(x lane) bool { return x.tip() != x.done })
+}
+
+// tips are the last batches that this process holds.
+func (l *ledger) tips() cut {
+	c := make(cut, len(l.lanes))
+	for i := range c {
+		c[i] = l.lanes[i].tip()
+	}
+	return c
+}
+
+// apply delivers a decided cut of which nothing is missing; c is nil if the slot is decided on nothing. Each lane
+// whose tip in the cut leads to the last delivered batch is delivered up to the tip, in the order of the sources. The
+// other lanes are left out: an old tip, or a fork. All processes find the same, because they have delivered the same
+// before.
+func (l *ledger) apply(slot uint64, c cut, decided known, deliver func(source parley.ID, seq uint64, request []byte)) {
+	for i, t := range c {
+		x, source := &l.lanes[i], parley.ID(i)
+		if _, leads := x.follow(t); !leads || t == x.done {
+			continue
+		}
+		x.advance(t, func(b *batch) {
+			l.fresh += len(b.body)
+			_, _, r := batchHead(b.body, l.c.N)
+			b.visit(r, l.c.N, func(request []byte) {
+				l.total++
+				x.requests++
+				deliver(source, x.requests, request)
+			}, func(w welcome) { l.tally(source, w) })
+		})
+	}
+	l.past = append(l.past, decided)
+	l.tenure.decided(c == nil, l.c.Tenure, l.c.M)
+	l.admit()
+}
+
+// tally counts a welcome that was delivered from the lane of a member.
+func (l *ledger) tally(by parley.ID, w welcome) {
+	x := &l.welcomes[w.who]
+	if w.life > x.life {
+		*x = votes{life: w.life}
+	}
+	if w.life == x.life {
+		x.by.Add(by)
+	}
+}
+
+// admit begins the lives of the processes that m+1 members welcome. No correct member gave its welcome before the old
+// life of the process had ended, so the old life has not spoken in the next slot. There the new life takes part. Its
+// lane continues after the last delivered batch.
+func (l *ledger) admit() {
+	for id := range l.welcomes {
+		if x := &l.welcomes[id]; x.life > l.lanes[id].life && x.by.Len() > l.c.M {
+			l.lanes[id].begin(x.life)
+		}
+	}
+}
+
+// check makes a checkpoint after every Config.Checkpoint slots or KeepBytes bytes, and reports whether it did. It
+// forgets the slots up to the checkpoint before: a quorum took part in this slot, so m+1 correct processes have
+// delivered that checkpoint, and can tell it.
+func (l *ledger) check(slot uint64) bool {
+	var before checkpoint
+	if len(l.checks) > 0 {
+		before = l.checks[len(l.checks)-1]
+	}
+	if slot < before.slot+uint64(l.c.Checkpoint) && l.fresh < l.c.KeepBytes {
+		return false
+	}
+	if before.slot > 0 {
+		for i := range l.lanes {
+			l.lanes[i].drop(before.done[i])
+		}
+		l.past = slices.Delete(l.past, 0, int(before.slot-l.dropped))
+		l.dropped = before.slot
+		l.checks = slices.Delete(l.checks, 0, len(l.checks)-1)
+	}
+	l.fresh = 0
+	l.checks = append(l.checks, checkpoint{slot, l.delivered(), l.encode()})
+	return true
+}
+
+// delivered is the cut of the last delivered batches.
+func (l *ledger) delivered() cut {
+	c := make(cut, len(l.lanes))
+	for i := range c {
+		c[i] = l.lanes[i].done
+	}
+	return c
+}
+
+// encode writes what all correct processes have alike after a slot: the position; for each lane its life, what was
+// delivered, and the welcomes of its source; and the tenure.
+func (l *ledger) encode() []byte {
+	b := binary.AppendUvarint(nil, l.total)
+	for i := range l.lanes {
+		x, w := &l.lanes[i], &l.welcomes[i]
+		b = binary.AppendUvarint(binary.AppendUvarint(b, x.life), x.requests)
+		b = append(binary.AppendUvarint(b, x.done.number), x.done.digest[:]...)
+		b = parley.AppendSet(binary.AppendUvarint(b, w.life), w.by)
+	}
+	t := &l.tenure
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(t.owner)), uint64(t.used))
+	b = append(b, t.fails...)
+	b = binary.AppendUvarint(b, uint64(len(t.bench)))
+	for _, x := range t.bench {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.who)), uint64(x.left))
+	}
+	return b
+}
+
+// decode takes over what encode wrote after a slot. Batches that are not delivered, and cuts before the slot, are
+// forgotten.
+func (l *ledger) decode(slot uint64, body []byte) bool {
+	r := parley.Reader{Rest: body}
+	next := newLedger(l.c)
+	next.total = r.Number(1 << 62)
+	for i := range next.lanes {
+		x, w := &next.lanes[i], &next.welcomes[i]
+		x.life, x.requests, x.done.number = r.Number(mostLife), r.Number(1<<62), r.Number(mostNumber)
+		copy(x.done.digest[:], r.Take(uint64(len(x.done.digest))))
+		x.base = x.done
+		w.life, w.by = r.Number(mostLife), r.Set(l.c.N)
+	}
+	t := &next.tenure
+	t.owner, t.used = r.ID(l.c.N), int(r.Number(1<<31))
+	copy(t.fails, r.Take(uint64(l.c.N)))
+	for range r.Number(uint64(l.c.M)) {
+		t.bench = append(t.bench, benched{r.ID(l.c.N), int(r.Number(1 << mostFails))})
+	}
+	if !r.Done() {
+		return false
+	}
+	next.dropped = slot
+	next.checks = []checkpoint{{slot, next.delivered(), body}}
+	*l = next
+	return true
+}
+
+// decidedCut returns the cut of a slot that this process has delivered, by its digest, or nil.
+func (l *ledger) decidedCut(slot uint64, d []byte) []byte {
+	if i := slot - l.dropped - 1; i < uint64(len(l.past)) && string(l.past[i].digest[:]) == string(d) {
+		return l.past[i].body
+	}
+	return nil
+}
+
+func (l *ledger) state(v *parley.Vars) {
+	parley.PerProcess(v, "lane", l.lanes, func(_ parley.ID, x *lane) { x.state(v, l.c.N) })
+	parley.Num(v, "delivered", &l.total)
+	l.tenure.state(v)
+	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *votes) {
+		parley.Num(v, "life", &x.life)
+		v.Set("by", &x.by)
+	})
+	parley.Slice(v, "checkpoints", &l.checks, func(_ int, c *checkpoint) {
+		parley.Num(v, "slot", &c.slot)
+		parley.Slice(v, "done", (*[]tip)(&c.done), func(_ int, t *tip) { t.state(v, "tip") })
+		v.Bytes("ledger", &c.body)
+	})
+	parley.Num(v, "bytes since", &l.fresh)
+	parley.Num(v, "forgotten slots", &l.dropped)
+	parley.Slice(v, "past", &l.past, func(_ int, c *known) { c.state(v) })
+}

@@ -1,0 +1,148 @@
+package cuts
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/agreement/tetra"
+)
+
+// The messages. Those of package tetra come first: Seq is the slot, Value the view and the phase, see slot.run. Body
+// is a cut in PROPOSE, a report in ENTER, and otherwise the digest of a cut.
+const (
+	// Batch carries a batch, in Body.
+	Batch parley.Kind = tetra.Decided + 1 + iota
+	// Fetch requests batches of lane Origin: the batch of number Seq with the digest in Body, and those before it down
+	// to number Value. Seq 0 requests the cut with the digest in Body, for slot Value.
+	Fetch
+	// Cut carries a cut of slot Seq, in Body.
+	Cut
+	// Tips says which batches its sender holds, in Body: a cut. It is sent if a batch waits for long.
+	Tips
+	// Ask requests the decisions of slots from Seq on, and the receiver's own batches that are not ordered.
+	Ask
+	// Answer carries the decisions of slots from Seq on: each cut with its length.
+	Answer
+	// Snapshot answers Ask for slots that the sender has forgotten: the checkpoint after slot Seq, in Body.
+	Snapshot
+	// Knock asks to be admitted in life Value. Its sender restarted without its state.
+	Knock
+)
+
+// The indications.
+const (
+	// Out indicates that this process takes no part until it indicates Admitted.
+	Out parley.Kind = parley.Indication + 0x38 + iota
+	// Admitted indicates that this process takes part again.
+	Admitted
+	// Skipped indicates that the next delivery is the one after position Seq. The process missed the deliveries before
+	// it, and the others do not keep them.
+	Skipped
+)
+
+// The timers.
+const (
+	viewTimer parley.Timer = 1 + iota
+	lookTimer              // looks for what waits for long, see look
+)
+
+// The types of log records.
+const (
+	batchRecord  = 1 + iota
+	cutRecord    // a cut with its slot
+	slotRecord   // a record of an agreement with its slot
+	ledgerRecord // a checkpoint that was adopted, with its slot
+	memberRecord // this process takes part: it is no longer joining
+)
+
+// mostSlot is greater than every slot.
+const mostSlot = 1 << 40
+
+// explain writes a message for people. A digest is shortened to its first four bytes.
+func explain(n int) func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+		return slices.Values([]string{describe(n, m, name)})
+	}
+}
+
+func describe(n int, m parley.Msg, name func(parley.ID) string) string {
+	switch m.Kind {
+	case Batch:
+		source, b, ok := readBatch(m.Body, n)
+		if !ok {
+			return "a batch that cannot be read"
+		}
+		return fmt.Sprintf("batch %d of %s: %s", b.number, name(source), contents(m.Body, n, name))
+	case Fetch:
+		if m.Seq == 0 {
+			return fmt.Sprintf("send me the cut %s of slot %d", short(m.Body), m.Value)
+		}
+		return fmt.Sprintf("send me batches %d to %d of %s", m.Value, m.Seq, name(m.Origin))
+	case Cut:
+		return fmt.Sprintf("cut of slot %d: %s", m.Seq, tipsOf(m.Body, n, name))
+	case Tips:
+		return "holds " + tipsOf(m.Body, n, name)
+	case Ask:
+		return fmt.Sprintf("send me the decisions from slot %d on", m.Seq)
+	case Answer:
+		return fmt.Sprintf("the decisions from slot %d on", m.Seq)
+	case Snapshot:
+		return fmt.Sprintf("the checkpoint after slot %d", m.Seq)
+	case Knock:
+		return fmt.Sprintf("admit me in life %d", m.Value)
+	}
+	value := "nothing"
+	switch {
+	case m.Kind == tetra.Proposal && len(m.Body) > 0:
+		value = tipsOf(m.Body, n, name)
+	case len(m.Body) > 0:
+		value = "cut " + short(m.Body)
+	}
+	slot, view, phase := m.Seq, m.Value>>viewShift, m.Value&(1<<viewShift-1)
+	switch m.Kind {
+	case tetra.Wish:
+		return fmt.Sprintf("slot %d: view %d?", slot, view)
+	case tetra.Enter:
+		return fmt.Sprintf("slot %d: enters view %d", slot, view)
+	case tetra.Witness:
+		return fmt.Sprintf("slot %d: %s says that it was ready for %s", slot, name(m.Origin), value)
+	case tetra.Vote:
+		return fmt.Sprintf("slot %d, view %d, phase %d: %s", slot, view, phase, value)
+	}
+	if view > 0 {
+		return fmt.Sprintf("slot %d, view %d: %s", slot, view, value)
+	}
+	return fmt.Sprintf("slot %d: %s", slot, value)
+}
+
+// contents lists the requests and welcomes of a batch.
+func contents(body []byte, n int, name func(parley.ID) string) string {
+	var items []string
+	_, b, r := batchHead(body, n)
+	b.visit(r, n, func(request []byte) { items = append(items, parley.Printable(request)) },
+		func(w welcome) { items = append(items, fmt.Sprintf("admit %s in life %d", name(w.who), w.life)) })
+	return strings.Join(items, ", ")
+}
+
+// tipsOf lists the batches of a cut.
+func tipsOf(body []byte, n int, name func(parley.ID) string) string {
+	c, ok := readCut(body, n)
+	if !ok {
+		return "a cut that cannot be read"
+	}
+	var items []string
+	for i, t := range c {
+		if t.number > 0 {
+			items = append(items, fmt.Sprintf("%s up to %d", name(parley.ID(i)), t.number))
+		}
+	}
+	if items == nil {
+		return "no batch"
+	}
+	return strings.Join(items, ", ")
+}
+
+func short(digest []byte) string { return fmt.Sprintf("%x", digest[:min(4, len(digest))]) }

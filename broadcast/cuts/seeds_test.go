@@ -1,0 +1,143 @@
+package cuts
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"parley"
+	"parley/broadcast/problem"
+	"parley/faulty"
+	"parley/sim"
+)
+
+var (
+	seeds = flag.Int("seeds", 250, "runs of TestSeeds")
+	first = flag.Int("first", 0, "the first of them")
+)
+
+// stormy draws a run: faulty processes, processes that lose their state, crashes in the middle of steps, slow links,
+// then good links. At most m processes are faulty or lose their state. If the order is durable, any number of
+// processes restarts with its state.
+func stormy(seed uint64, durable bool) (sim.Options, Config) {
+	r := rand.New(rand.NewPCG(seed, 78))
+	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
+	c := Config{
+		N: 4, M: 1, Durable: durable, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000, Least: 1500 + tick(6000), Most: 60_000,
+		Checkpoint: 1 + r.IntN(6)*r.IntN(40),
+	}
+	if r.IntN(4) == 0 {
+		c.N, c.M = 7, 2
+	}
+	opt := sim.Options{Seed: seed, Faulty: map[parley.ID]faulty.Behavior{}, Until: 8_000_000, Heal: 1 + tick(150_000)}
+	how := []faulty.Behavior{faulty.Any, faulty.Any, faulty.Random, faulty.TwoFaced, faulty.Silent, faulty.Twin}
+	bad := r.Perm(c.N)[:c.M]
+	loser := parley.All
+	if r.IntN(3) == 0 {
+		loser, bad = parley.ID(bad[0]), bad[1:]
+	}
+	for _, id := range bad {
+		opt.Faulty[parley.ID(id)] = how[r.IntN(len(how))]
+	}
+	for k := range 4 + r.IntN(12) {
+		opt.Requests = append(opt.Requests, sim.Request{
+			At: parley.ID(r.IntN(c.N)), When: tick(100_000), Msg: problem.Request(fmt.Appendf(nil, "r%d", k)),
+		})
+	}
+	for range r.IntN(8) {
+		from, to := parley.ID(r.IntN(c.N)), parley.ID(r.IntN(c.N))
+		if from != to {
+			opt.Links = append(opt.Links, sim.Link{
+				From: parley.SetOf(from), To: parley.SetOf(to), Delay: sim.Delay{Least: 1, Most: 1 + tick(40_000)},
+			})
+		}
+	}
+	for range r.IntN(4) {
+		at := parley.ID(r.IntN(c.N))
+		if _, lies := opt.Faulty[at]; !lies && (durable || at == loser) {
+			opt.Crashes = append(opt.Crashes, sim.Crash{
+				At: at, When: 1 + tick(100_000), Effects: r.IntN(8), Back: 1 + tick(20_000), LostDisk: at == loser,
+			})
+		}
+	}
+	return opt, c
+}
+
+// note counts what happened in a run.
+func note(n map[string]int, opt sim.Options, c Config, s *sim.Sim) {
+	saw := make(map[string]int)
+	for _, d := range s.History.Indications {
+		switch {
+		case d.Msg.Kind == Admitted:
+			saw["admitted"] = 1
+		case d.Msg.Kind == Skipped && d.Msg.Seq > 0:
+			saw["skipped"] = 1
+		}
+	}
+	for _, x := range opt.Crashes {
+		if c.Durable && !x.LostDisk {
+			saw["restarted"] = 1
+		}
+	}
+	for id := range s.Correct().All() {
+		p, up := s.Machine(id).(*process)
+		if !up {
+			continue
+		}
+		for _, slot := range p.strict {
+			if slot > 0 {
+				saw["strict"] = 1
+			}
+		}
+		if len(p.tenure.bench) > 0 {
+			saw["benched"] = 1
+		}
+		if p.dropped > 0 {
+			saw["forgotten"] = 1
+		}
+		for _, k := range []*slot{p.last, p.cur} {
+			if k != nil && k.in.View() > 1 {
+				saw["view 2"] = 1
+			}
+		}
+	}
+	for what := range saw { // order: it only counts
+		n[what]++
+	}
+}
+
+// Whatever m processes say, however late messages are, and wherever processes crash and restart: all correct processes
+// deliver the same in the same order, and deliver everything after messages and clocks have become timely.
+func TestSeeds(t *testing.T) {
+	n := make(map[string]int)
+	for seed := uint64(*first); seed < uint64(*first+*seeds); seed++ {
+		opt, c := stormy(seed, seed%2 == 0)
+		opt.Protocol = New(c)
+		s := sim.Run(opt)
+		s.History.Over = true
+		before := maps.Clone(n)
+		note(n, opt, c, s)
+		missed := n["skipped"] > before["skipped"]
+		for _, p := range opt.Protocol.Properties {
+			switch {
+			case p.Name == problem.Delivery: // all requests may be at faulty processes
+			case p.Name == problem.Validity && (missed || len(opt.Crashes) > 0): // a request was in no batch
+			case p.Name == problem.Agreement && missed:
+			default:
+				if err := p.Check(&s.History); err != nil {
+					t.Fatalf("seed %d: %s: %v\ncrashes %v, faulty %v", seed, p.Name, err, opt.Crashes, opt.Faulty)
+				}
+			}
+		}
+	}
+	t.Logf("%d runs: %v", *seeds, n)
+	for what, percent := range map[string]int{
+		"admitted": 2, "skipped": 1, "restarted": 15, "strict": 4, "benched": 20, "forgotten": 20, "view 2": 1,
+	} {
+		if n[what]*100 < percent**seeds {
+			t.Errorf("%s: %d of %d runs, at least %d in 100 are expected", what, n[what], *seeds, percent)
+		}
+	}
+}
