@@ -33,8 +33,10 @@ const atOnce = `[...document.querySelectorAll(".picture .pan, .tables, .verdict,
 // What the page shows is a function of the cursor: moved to the end and back, it shows the same at every event; and moved
 // by jumps, everything is the same as before, also what the engine answers.
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for _, run := range []string{"#/run?g=article&sel=P5/1.2", "#/run?g=bank-causal&sel=e12", "#/run?g=twophase-blocks"} {
@@ -114,8 +116,10 @@ func (b *tab) marked() marked {
 // What is selected in one view is selected in all: a cell, its arrow, the node that the message filled, and its events
 // in the story; from each of them the others.
 func TestSelectionIsOne(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			const message, node = "r1/P2/P3", "P3/1.2" // P2 reports to P3 what the source P1 said
