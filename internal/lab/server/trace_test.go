@@ -78,5 +78,11 @@ func TestStalledTraces(t *testing.T) {
 				t.Errorf("a stalled trace is answered by %d after %v", got.StatusCode, time.Since(began))
 			}
 		}
+		synctest.Wait()
+		q = r.request("POST", "/trace", "{}")
+		q.Header.Set("Content-Type", "application/jsonl")
+		if got, text := r.do(q); got.StatusCode != 200 {
+			t.Errorf("a trace after them is answered by %d: %s", got.StatusCode, text)
+		}
 	})
 }
