@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -14,15 +15,25 @@ func TestFutureIsFaint(t *testing.T) {
 	b.follow("#/compare?a=" + liar + "&b=" + relay + "&at=39")
 	b.until(`document.querySelectorAll(".side .picture svg").length >= 2`)
 	b.press("Story")
-	const decision = `[...document.querySelectorAll(".side .line button")].findLast(b => b.innerText.includes("decides"))`
-	b.until(decision)
-	evaluate[bool](b, decision+`.click() ?? true`)
+	const message = `[...document.querySelectorAll(".side .line button")].findLast(b => b.innerText.includes("receives"))`
+	b.until(message)
+	evaluate[bool](b, message+`.click() ?? true`)
 	evaluate[bool](b, `document.querySelector(".compare-tools .segments button").click() ?? true`)
 	const selected = `document.querySelector(".side .picture .selected")`
 	b.until(selected + ` && getComputedStyle(` + selected + `).opacity === "1"`)
 	b.keys(kb.Home)
-	b.until(`document.querySelector(".side .picture .selected.future") &&
-		![...document.querySelectorAll(".side .picture .selected.future")].some(e => getComputedStyle(e).opacity > .5)`)
+	b.until(`document.querySelector(".side .whereabouts").innerText.startsWith("event 0")`)
+	b.drawn()
+	marks := evaluate[[]string](b, `[...document.querySelectorAll(".side .picture .selected")].map(e => e.getAttribute("class") + " " +
+		getComputedStyle(e).opacity)`)
+	for _, mark := range marks {
+		if !strings.Contains(mark, "future") || !strings.HasSuffix(mark, " 0.3") {
+			t.Errorf("selected and not faint: %s", mark)
+		}
+	}
+	if len(marks) == 0 {
+		t.Error("nothing is selected")
+	}
 
 	b.follow("#/walk?s=twophase&beyond-bound=true&crashes=1&n=3&property=non-blocking&mv=P1:1;P2:1;P3:1,P1-request!2,e5-P2," +
 		"e6-P3,P2-request,P3-request,P2-timer0,P3-timer0,e17-P3,e19-P2,e21-P2,e23-P3,P2-timer0")
@@ -55,10 +66,7 @@ func TestMenuIsWhole(t *testing.T) {
 func TestBlockedNamesTheCrash(t *testing.T) {
 	t.Parallel()
 	b := one(t)
-	b.follow("#/run?g=twophase-blocks")
-	const blocked = `[...document.querySelectorAll(".story .line button")].find(b => b.innerText.includes("is blocked"))`
-	b.until(blocked)
-	evaluate[bool](b, blocked+`.click() ?? true`)
+	b.follow("#/run?g=twophase-blocks&sel=e45")
 	b.says("What blocks it")
 	b.until(`[...document.querySelectorAll(".selected-card .chain button")].some(b => /P1.*crashes/.test(b.innerText))`)
 	b.clean()

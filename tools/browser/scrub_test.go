@@ -11,7 +11,14 @@ func (b *tab) settled() {
 	evaluate[bool](b, `new Promise(done => {
 		let timer = 0;
 		const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, 350); });
-		const end = () => { watch.disconnect(); done(true); };
+		const end = () => {
+			if (document.querySelector("main :is(.busy, .late, .stale)")) { // an answer is on its way
+				timer = setTimeout(end, 50);
+				return;
+			}
+			watch.disconnect();
+			done(true);
+		};
 		watch.observe(document.querySelector("main"), {subtree: true, childList: true, attributes: true, characterData: true});
 		timer = setTimeout(end, 350);
 	})`)
