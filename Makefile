@@ -98,7 +98,7 @@ vuln: ## run govulncheck, if the database of vulnerabilities can be reached
 test-browser: ## test the lab in a browser, served and static; needs Chromium; ONLY selects tests
 	$(GO) -C tools/browser mod tidy -diff
 	$(GO) -C tools/browser vet ./...
-	$(GO) -C tools/browser test ./... -count=1 -timeout 20m $(if $(ONLY),-run '$(ONLY)')
+	$(GO) -C tools/browser test ./... -count=1 -parallel 4 -timeout 20m $(if $(ONLY),-run '$(ONLY)')
 
 .PHONY: lab-performance
 lab-performance: ## measure the lab in a browser, and write docs/lab-performance.md; needs Chromium

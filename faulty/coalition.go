@@ -28,7 +28,7 @@ import (
 )
 
 // speakTimer is the coalition's own timer. A machine that uses this number panics.
-const speakTimer parley.Timer = 0xFFFF
+const speakTimer = parley.SpeakTimer
 
 // Coalition is the machine of all faulty processes.
 type Coalition struct {

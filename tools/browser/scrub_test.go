@@ -11,7 +11,14 @@ func (b *tab) settled() {
 	evaluate[bool](b, `new Promise(done => {
 		let timer = 0;
 		const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, 350); });
-		const end = () => { watch.disconnect(); done(true); };
+		const end = () => {
+			if (document.querySelector("main :is(.busy, .late, .stale)")) { // an answer is on its way
+				timer = setTimeout(end, 50);
+				return;
+			}
+			watch.disconnect();
+			done(true);
+		};
 		watch.observe(document.querySelector("main"), {subtree: true, childList: true, attributes: true, characterData: true});
 		timer = setTimeout(end, 350);
 	})`)
@@ -33,8 +40,10 @@ const atOnce = `[...document.querySelectorAll(".picture .pan, .tables, .verdict,
 // What the page shows is a function of the cursor: moved to the end and back, it shows the same at every event; and moved
 // by jumps, everything is the same as before, also what the engine answers.
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for _, run := range []string{"#/run?g=article&sel=P5/1.2", "#/run?g=bank-causal&sel=e12", "#/run?g=twophase-blocks"} {
@@ -114,8 +123,10 @@ func (b *tab) marked() marked {
 // What is selected in one view is selected in all: a cell, its arrow, the node that the message filled, and its events
 // in the story; from each of them the others.
 func TestSelectionIsOne(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			const message, node = "r1/P2/P3", "P3/1.2" // P2 reports to P3 what the source P1 said

@@ -70,7 +70,8 @@ var unseen = []trace.Op{
 	trace.Crash, trace.Pause, trace.Resume, trace.Refuse,
 }
 
-// sort puts the events from one on into an order that does not depend on when they happened.
+// sort puts the events from one on, which are all messages received, into an order that does not depend on when they
+// arrived: by round, and then by sender and content.
 func (s *Sight) sort(from int) {
 	type one struct {
 		key   string
@@ -86,7 +87,8 @@ func (s *Sight) sort(from int) {
 	}
 }
 
-// key writes everything that a process sees of an event at it. The round comes first, so that it orders messages.
+// key writes everything that a process sees of an event at it. Keys of messages begin alike, up to the round, which
+// therefore orders them first.
 func key(p parley.Protocol, e trace.Event, at parley.Tick) string {
 	round, _ := reading.RoundOf(p, e)
 	b := binary.BigEndian.AppendUint32([]byte{byte(e.Op)}, uint32(round+1))

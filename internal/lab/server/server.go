@@ -19,7 +19,9 @@
 //
 // The engine answers at most [Answers] questions at the same time. At most [Waiting] further questions wait, and
 // the server refuses all others. Motive: each answer may use as much memory as the engine allows for one answer, so
-// the number of answers must be limited. Cost: the server may refuse a question although the computer is idle.
+// the number of answers must be limited. Cost: the server may refuse a question although the computer is idle. A trace
+// file is received before it waits for its answer, and at most [Uploads] are received at the same time: a client that
+// stalls delays no question.
 package server
 
 import (

@@ -122,12 +122,13 @@ function Happened({lines}) {
 function Sure() {
   const waiting = use(asked);
   const dialog = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (waiting) dialog.current.showModal();
     else dialog.current.close();
   }, [waiting]);
+  // The browser says late that the dialog was closed. Then the dialog may already ask another question.
   return html`
-    <dialog ref=${dialog} class="card" aria-labelledby="sure" onClose=${() => answer(false)}>
+    <dialog ref=${dialog} class="card" aria-labelledby="sure" onClose=${e => { if (!e.target.open) answer(false); }}>
       <h2 id="sure">${waiting?.question}</h2>
       <p>The lab can only do this to the cluster that it started itself. It does not ask again.</p>
       <div class="row-of-buttons main-buttons"><button class="primary" onClick=${() => answer(true)}>Do it</button>
