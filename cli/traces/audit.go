@@ -258,14 +258,7 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 
 // summary combines the verdicts on all instances into one.
 func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
-	one := v.Verdict
-	one.Promise.Holds = v.Promised > 0
-	if !one.Promise.Holds {
-		one.Promise.Because = v.Spared
-	}
-	if v.Violated == 0 && v.Promised > 0 {
-		one.Broken = nil // where nothing was promised
-	}
+	one := v.Whole()
 	if c.Kind == "" || v.Property.Name == "links" || one.Outcome() == parley.NotApplicable {
 		return one
 	}

@@ -14,6 +14,7 @@ type evidence struct {
 	p    parley.Protocol
 	last int // last round of an instance, for a stream
 
+	only     uint64 // the slot that is judged; 0: all
 	settle   parley.Tick
 	round    parley.Tick
 	end      parley.Tick // the first end of a correct node
@@ -36,7 +37,9 @@ const (
 )
 
 func newEvidence(w *trace.MergedTrace, o Options) *evidence {
-	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
+	e := &evidence{
+		w: w, facts: w.Header.Facts, only: o.Slot, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round),
+	}
 	e.h = w.Log.History(w.Header)
 	e.h.Over, e.h.Faulty = true, parley.Set{} // failures differ between instances
 	latest := parley.Tick(0)

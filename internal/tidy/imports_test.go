@@ -73,11 +73,12 @@ cluster/link           free    : core cluster/cert cluster/api/parleyv1
 cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
-cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/store membership/*
+cluster/protocols      seeded  : core lockstep trace agreement/stream broadcast/* membership/group
+cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/protocols cluster/store membership/*
 cluster/kernel/kerneltest free : core cluster/host cluster/link cluster/kernel membership/group
-cluster/agree          free    : core lockstep trace agreement/* cluster/host cluster/link cluster/kernel
+cluster/agree          free    : core trace agreement/* cluster/protocols cluster/host cluster/link cluster/kernel
 cluster/clocks         free    : core cluster/host cluster/link cluster/kernel clock/*
-cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel
+cluster/groups         free    : core trace broadcast/* membership/group cluster/protocols cluster/host cluster/link cluster/kernel
 cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
 cluster/tables         free    : core stack broadcast/timestamp membership/group replica/* cluster/host cluster/link cluster/kernel
 cluster/lives          free    : cluster/link cluster/store
@@ -86,11 +87,11 @@ cluster/measure        free    : cluster/agree cluster/clocks cluster/link
 cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
 cluster/traces         free    : core trace cluster/disk cluster/host
 cluster/harness            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
-cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
+cluster                free    : core trace faulty agreement/* clock/* membership/* cluster/protocols beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
-cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
+cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster/protocols
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 exercises              pure    : core adapters protocols
