@@ -68,7 +68,7 @@ func showTraces(ctx context.Context, a *console.App, args []string, view show.Fl
 		return err
 	}
 	if info, err := os.Stat(args[0]); len(args) > 1 || err == nil && info.IsDir() || ofNode(args[0]) {
-		traces, err := Read(args)
+		traces, err := console.ReadTraces(args)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,11 @@ func (j slotJudge) judge(c *Channel) {
 		h.Faulty = union(failed, j.unknown)
 		c.Instances++
 		a := j.assumptions(failed, facts)
-		c.Verdicts = tally(c.Verdicts, parley.Judge(j.p, a, &h), fmt.Sprintf("slot %d", number))
+		where := ""
+		if j.only == 0 {
+			where = fmt.Sprintf("slot %d", number)
+		}
+		c.Verdicts = tally(c.Verdicts, parley.Judge(j.p, a, &h), where)
 	}
 }
 

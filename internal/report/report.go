@@ -239,7 +239,7 @@ func (r *Report) Rule(verdicts []parley.Verdict) {
 	for _, v := range verdicts {
 		r.violated = r.violated || v.Outcome() == parley.Violated
 		one := NewVerdict(v)
-		if v.Broken != nil && v.Property.Breach != nil {
+		if v.Broken != nil {
 			if breach := v.Property.Breach(r.history); breach != nil && breach.Err.Error() == one.Broken {
 				one = r.witnessed(one, v)
 			}

@@ -121,6 +121,7 @@ internal/costs         pure    : core
 internal/envelope      seeded  : core problems
 internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench internal/envelope inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
+internal/merged        free    : core lockstep faulty trace run cluster/audit forms
 internal/exploration   free    : core faulty trace sim explore explore/* run problems drawing internal/scenario forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
@@ -146,10 +147,10 @@ cli/show               free    : core trace internal/nearest internal/report cli
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show
 cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console cli/lab
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/lab cli/run cli/show
+cli/traces             free    : core trace cluster/audit internal/merged drawing forms cli/console cli/lab cli/run cli/show
 cli/create             free    : core cli/console
 cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercising cli/child cli/console cli/create cli/lab
-cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
+cli/demo               free    : core faulty lockstep trace run internal/merged cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
