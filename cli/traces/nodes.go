@@ -1,7 +1,11 @@
 package traces
 
 import (
+	"context"
+	"strconv"
+
 	"parley/cli/console"
+	"parley/cli/lab"
 	"parley/cli/show"
 	"parley/internal/merged"
 	"parley/trace"
@@ -14,7 +18,7 @@ type nodeFlags struct {
 }
 
 // showNodes shows the traces of nodes, of one machine, as one trace.
-func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlags) error {
+func showNodes(ctx context.Context, a *console.App, traces []trace.Trace, view show.Flags, f nodeFlags) error {
 	all, err := merged.New(a.Protocols, traces)
 	if err != nil {
 		return err
@@ -23,5 +27,12 @@ func showNodes(a *console.App, traces []trace.Trace, view show.Flags, f nodeFlag
 	if err != nil {
 		return err
 	}
-	return show.Print(a, s.Report, s.Log, view, s.Heading(), "")
+	if err = show.Print(a, s.Report, s.Log, view, s.Heading(), ""); !view.Open {
+		return err
+	}
+	chosen := map[string]string{"machine": s.Machine}
+	if s.Slot > 0 {
+		chosen["slot"] = strconv.FormatUint(s.Slot, 10)
+	}
+	return lab.Open(ctx, a, lab.Scene{Traces: traces, Chosen: chosen}, err)
 }

@@ -77,6 +77,9 @@ type Shown struct {
 	Unjudged string
 }
 
+// ErrUndecided is the error if the slot is not given and no slot is decided.
+var ErrUndecided = errors.New("no slot is decided in these traces: name one with --slot")
+
 // Show shows a machine. It may be empty if there is only one. Slot 0 means the lowest slot in which a process decided.
 func (n *Nodes) Show(machine string, slot uint64) (*Shown, error) {
 	if all := n.Machines(); machine == "" && len(all) == 1 {
@@ -199,7 +202,7 @@ func (s *Shown) ofSlot(log *trace.Log, slot uint64) (*trace.Log, uint64, error) 
 	}
 	if slot == 0 {
 		if slot = s.First; slot == 0 {
-			return nil, 0, errors.New("no slot is decided in these traces: name one with --slot")
+			return nil, 0, ErrUndecided
 		}
 	}
 	asked := make(map[uint64]bool) // the requests that the slot decides

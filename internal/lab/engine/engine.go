@@ -130,6 +130,9 @@ func seat(m *made, q struct {
 
 // simulable returns an error if the processes of the run were programs: the lab starts none.
 func simulable(m *made) error {
+	if m.of != nil {
+		return errors.New("the processes of this run were nodes of a cluster, and the lab does not repeat what they did")
+	}
 	if len(m.Node) > 0 {
 		return errors.New("the processes of this run were programs, and the lab starts none: use parley run with --node")
 	}

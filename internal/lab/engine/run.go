@@ -19,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/merged"
 	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
@@ -33,6 +34,8 @@ type made struct {
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
 	file     string                      // of the trace, if that is known
+	of       *nodes                      // the traces of nodes that it was merged from; nil: none
+	shown    *merged.Shown               // what is shown of them
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
@@ -42,11 +45,18 @@ type made struct {
 	others   others // other runs, which look the same to a process
 }
 
-func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
+// newMade describes a run. Without a report, it derives one.
+func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, known *report.Report,
+) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
 	m.drawn = drawingOf(r.Protocol, m.events, facts)
-	m.report = report.New(r, log, facts)
+	if m.report = known; known == nil {
+		m.report = report.New(r, log, facts)
+	}
 	m.waits = sync.OnceValue(func() []reading.WaitSpan {
+		if m.of != nil { // the traces do not say how the machines were configured
+			return nil
+		}
 		spans := report.Waits(r, log, facts, m.view.Style().Faulty)
 		for i := range spans {
 			s := &spans[i]
@@ -79,6 +89,7 @@ type RunAnswer struct {
 	Pictures  []string       `json:"pictures"`        // the names of pictures, from top to bottom
 	Owner     string         `json:"owner,omitempty"` // whose information tree is shown first
 	Owners    []string       `json:"owners"`          // who else has one
+	Nodes     *NodesAnswer   `json:"nodes,omitempty"` // of a run that was merged from the traces of nodes
 }
 
 // Process is a process of a run.
@@ -114,6 +125,9 @@ func (m *made) answer(_ aboutRun) (any, error) {
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
+	if m.of != nil {
+		a.Nodes = m.of.answerOf(m.shown)
+	}
 	if owner, ok := m.view.Owner(); ok {
 		a.Owner = m.Names.Full(owner)
 		for id := range parley.ID(m.Protocol.N) {
@@ -127,6 +141,9 @@ func (m *made) answer(_ aboutRun) (any, error) {
 
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
+	if m.of != nil {
+		return m.of.command(m.shown)
+	}
 	if m.recorded {
 		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
@@ -428,6 +445,9 @@ func (m *made) export(q struct {
 	case "svg":
 		return ExportAnswer{name + ".svg", "image/svg+xml", string(m.view.SVG())}, nil
 	case "trace":
+		if m.of != nil {
+			return m.of.export(m.shown)
+		}
 		var b bytes.Buffer
 		if err := trace.Write(&b, m.Header(m.facts), m.log); err != nil {
 			return nil, err
