@@ -71,7 +71,7 @@ func Command(a *console.App, version string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			answers := engine.New(a.Protocols, scenarios.Files, version)
+			answers := engine.NewWithNodes(a.Protocols, scenarios.Files, version)
 			if l.link, err = opened(answers, args); err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func Open(ctx context.Context, a *console.App, s Scene, ended error) error {
 	if _, reported := errors.AsType[console.ExitError](ended); ended != nil && !reported {
 		return ended
 	}
-	answers := engine.New(a.Protocols, scenarios.Files, a.Version)
+	answers := engine.NewWithNodes(a.Protocols, scenarios.Files, a.Version)
 	to, err := s.keep(answers)
 	if err != nil {
 		return err

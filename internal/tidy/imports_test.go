@@ -138,7 +138,7 @@ internal/lab/traitor   free    : core faulty trace sim explore explore/split run
 internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/link      free    :
 internal/lab/likeness  free    : core faulty trace drawing forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/merged labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local

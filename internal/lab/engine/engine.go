@@ -4,7 +4,8 @@
 //
 // A question is a JSON object, and so is its answer. An answer depends only on the question and on the version of
 // the program, because every question contains the description of its run. (The engine remembers the latest runs
-// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes.
+// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes. There is one
+// exception: the engine of the browser does not open the traces of nodes (see NewWithNodes).
 package engine
 
 import (
@@ -14,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/trace"
 )
 
 // Engine answers questions about runs of its protocols. It is safe for concurrent use.
@@ -33,6 +36,9 @@ type Engine struct {
 	version   string
 	runs      runs
 	kept      kept
+	// merge makes a recording from the traces of nodes, and readNodes reads them. They are nil if the engine cannot.
+	merge     func([]trace.Trace) (recording, error)
+	readNodes func(head []byte, rest io.Reader) ([]trace.Trace, error)
 }
 
 // New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.

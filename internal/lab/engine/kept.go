@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +14,6 @@ import (
 	"parley"
 	"parley/internal/form"
 	"parley/internal/input"
-	"parley/internal/merged"
 	"parley/trace"
 )
 
@@ -23,20 +26,23 @@ const (
 // recording is a run of which there is a trace, or the traces of the nodes of a cluster.
 type recording struct {
 	hash  string
-	run   *made  // nil: nodes
-	nodes *nodes // nil: a run
+	run   *made   // nil: nodes
+	nodes chooser // nil: a run
 }
 
+// ofNode reports whether a header is that of the trace of a node.
+func ofNode(h trace.Header) bool { return h.Node != nil && h.Node.Self != trace.Merged }
+
 // recorded returns what traces record: one run, or nodes.
-func recorded(protocols []parley.Protocol, traces []trace.Trace) (r recording, err error) {
-	if len(traces) != 1 || merged.Of(traces[0].Header) {
-		if r.nodes, err = newNodes(protocols, traces); err == nil {
-			r.hash = r.nodes.hash
+func (e *Engine) recorded(traces []trace.Trace) (r recording, err error) {
+	if len(traces) != 1 || ofNode(traces[0].Header) {
+		if e.merge == nil {
+			return r, errNodes
 		}
-		return r, err
+		return e.merge(traces)
 	}
 	t := traces[0]
-	setup, err := form.Remake(protocols, t.Header)
+	setup, err := form.Remake(e.protocols, t.Header)
 	if err != nil {
 		return r, &input.FileError{File: file, Line: 1, Err: err}
 	}
@@ -46,13 +52,32 @@ func recorded(protocols []parley.Protocol, traces []trace.Trace) (r recording, e
 	return r, err
 }
 
+// bundled begins a bundle of files, and no trace.
+const bundled = `{"files":`
+
 // recording reads a trace file, or a bundle of such files.
 func (e *Engine) recording(from io.Reader) (recording, error) {
-	traces, err := tracesIn(from)
+	in := bufio.NewReader(from)
+	head, err := in.ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return recording{}, err
+	}
+	var h trace.Header
+	if bytes.HasPrefix(head, []byte(bundled)) || json.Unmarshal(head, &h) == nil && ofNode(h) {
+		if e.readNodes == nil {
+			return recording{}, errNodes
+		}
+		traces, err := e.readNodes(head, in)
+		if err != nil {
+			return recording{}, err
+		}
+		return e.recorded(traces)
+	}
+	h, log, err := trace.Read(io.MultiReader(bytes.NewReader(head), in))
 	if err != nil {
 		return recording{}, err
 	}
-	return recorded(e.protocols, traces)
+	return e.recorded([]trace.Trace{{Header: h, Log: log}})
 }
 
 // make returns the run that flags choose.
@@ -75,7 +100,7 @@ type kept struct {
 
 // Keep keeps the run of a trace, or the traces of nodes, for questions that name them by the hash that Keep returns.
 func (e *Engine) Keep(traces []trace.Trace) (hash string, err error) {
-	r, err := recorded(e.protocols, traces)
+	r, err := e.recorded(traces)
 	if err == nil {
 		_, err = r.make(nil)
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,15 +44,55 @@ type NodeOf struct {
 	Note    string `json:"note,omitempty"` // whether its own trace counts
 }
 
-// nodes are the traces of the nodes of a cluster, from which the engine makes runs.
+// chooser makes runs from traces of nodes, as flags choose, and cluster describes one of these runs. Only an engine of
+// NewWithNodes has them. A call of their methods by name would link the merger and the audit into the engine of the
+// browser, which would be 2 % larger.
+type (
+	chooser interface {
+		make(flags map[string]string) (*made, error)
+	}
+	cluster interface {
+		answer() *NodesAnswer
+		command() string
+		export() (any, error)
+	}
+)
+
+// NewWithNodes is New for an engine that also opens the traces of the nodes of a cluster, and merges them into one run.
+func NewWithNodes(protocols []parley.Protocol, scenarios fs.FS, version string) *Engine {
+	e := New(protocols, scenarios, version)
+	e.merge = func(traces []trace.Trace) (recording, error) {
+		n, err := newNodes(protocols, traces)
+		if err != nil {
+			return recording{}, err
+		}
+		return recording{hash: n.hash, nodes: n}, nil
+	}
+	e.readNodes = nodesIn
+	return e
+}
+
+// errNodes is the error of an engine of New for the traces of nodes.
+var errNodes = errors.New("these are traces of nodes of a cluster, which this form of the lab does not merge: open them " +
+	"with the command parley lab and their names")
+
+// nodes are the traces of the nodes of a cluster.
 type nodes struct {
 	*merged.Nodes
 	traces []trace.Trace
 	hash   string
 }
 
-// newNodes returns the traces of nodes. Its hash does not depend on their order, nor on the names of files.
+// newNodes returns the traces of nodes. Nothing of them depends on the order in which the files were named.
 func newNodes(protocols []parley.Protocol, traces []trace.Trace) (*nodes, error) {
+	traces = slices.Clone(traces)
+	slices.SortStableFunc(traces, func(a, b trace.Trace) int {
+		if a.Header.Node == nil || b.Header.Node == nil { // an error that New finds
+			return 0
+		}
+		return cmp.Or(cmp.Compare(a.Header.Node.Machine, b.Header.Node.Machine),
+			cmp.Compare(a.Header.Node.Self, b.Header.Node.Self), cmp.Compare(a.Header.Node.Life, b.Header.Node.Life))
+	})
 	all, err := merged.New(protocols, traces)
 	if err != nil {
 		return nil, err
@@ -72,6 +112,9 @@ func newNodes(protocols []parley.Protocol, traces []trace.Trace) (*nodes, error)
 
 // The flags of "parley trace show" that choose what is shown.
 const machineFlag, slotFlag = "machine", "slot"
+
+// tick is the unit of the times that the page shows, in ns: a microsecond.
+const tick = 1000
 
 // make makes the run of the chosen machine, or else of the first one that decided something.
 func (n *nodes) make(flags map[string]string) (*made, error) {
@@ -108,12 +151,23 @@ func (n *nodes) make(flags map[string]string) (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.recorded, m.of, m.shown = true, n, s
+	m.recorded, m.of = true, shown{n, s}
+	m.drawn.events = slices.Clone(m.drawn.events)
+	for i := range m.drawn.events {
+		m.drawn.events[i].Time /= tick
+	}
 	return m, nil
 }
 
-// answerOf describes what is shown of the traces.
-func (n *nodes) answerOf(s *merged.Shown) *NodesAnswer {
+// shown is what is shown of traces of nodes.
+type shown struct {
+	*nodes
+	*merged.Shown
+}
+
+// answer describes what is shown of the traces.
+func (w shown) answer() *NodesAnswer {
+	n, s := w.nodes, w.Shown
 	a := &NodesAnswer{
 		Hash: n.hash, Cluster: s.Header.Node.Cluster, Machine: s.Machine, Machines: n.Machines(), Slot: s.Slot,
 		First: s.First, Last: s.Last, Missing: append([]string{}, s.Missing...), Unjudged: s.Unjudged,
@@ -125,7 +179,8 @@ func (n *nodes) answerOf(s *merged.Shown) *NodesAnswer {
 }
 
 // command returns a command line that shows the same.
-func (n *nodes) command(s *merged.Shown) string {
+func (w shown) command() string {
+	n, s := w.nodes, w.Shown
 	words := []string{input.Program, "trace", "show"}
 	files := lists.Of(n.Traces(s.Machine), func(t trace.Trace) string { return cmp.Or(t.Name, "nodes.jsonl") })
 	slices.Sort(files)
@@ -140,7 +195,8 @@ func (n *nodes) command(s *merged.Shown) string {
 }
 
 // export writes the traces of the machine one after another, as "parley trace show" and the page read them.
-func (n *nodes) export(s *merged.Shown) (any, error) {
+func (w shown) export() (any, error) {
+	n, s := w.nodes, w.Shown
 	var b bytes.Buffer
 	for _, t := range n.Traces(s.Machine) {
 		if err := trace.Write(&b, t.Header, t.Log); err != nil {
@@ -158,30 +214,16 @@ type bundle struct {
 	} `json:"files"`
 }
 
-// bundled begins every bundle, and no trace.
-const bundled = `{"files":`
-
-// tracesIn reads the traces in a file, or in a bundle of files.
-func tracesIn(from io.Reader) ([]trace.Trace, error) {
-	in := bufio.NewReader(from)
-	head, err := in.ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+// nodesIn reads a file of consecutive traces, or a bundle of files. head is its first line.
+func nodesIn(head []byte, rest io.Reader) ([]trace.Trace, error) {
+	if !bytes.HasPrefix(head, []byte(bundled)) {
+		return trace.ReadAll("", io.MultiReader(bytes.NewReader(head), rest))
+	}
+	var b bundle
+	if err := read(head, &b); err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(head, []byte(bundled)) {
-		var b bundle
-		if err := read(head, &b); err != nil {
-			return nil, err
-		}
-		return b.read(in)
-	}
-	whole := io.MultiReader(bytes.NewReader(head), in)
-	var h trace.Header
-	if json.Unmarshal(head, &h) == nil && merged.Of(h) {
-		return trace.ReadAll("", whole)
-	}
-	h, log, err := trace.Read(whole)
-	return []trace.Trace{{Header: h, Log: log}}, err
+	return b.read(rest)
 }
 
 // read reads the files of a bundle.

@@ -78,6 +78,7 @@ export function Verdict() {
             <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p>
             ${v.proof && html`<details class="fold proof"><summary>Why it holds</summary><p>${v.proof}</p></details>`}</div></li>`;
       })}</ul>
+      ${answer.nodes?.unjudged && html`<p class="why">${capital(answer.nodes.unjudged)}.</p>`}
       <p class="why">${capital(report.title)}: ${report.paper}</p>
       <${Deliveries} all=${report.deliveries ?? {}} processes=${processes}/>
       <${Cost} cost=${report.cost}/>
