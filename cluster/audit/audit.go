@@ -42,8 +42,8 @@ type Channel struct {
 	Protocol parley.Protocol // of one instance, if there are several
 	Header   trace.Header    // of the merged trace
 	Log      *trace.Log      // merged, of all nodes
-	// Liars are the faulty nodes. Absent are the correct nodes without a trace. Crashed are the nodes that ended before the others. Held are the nodes that missed
-	// a deadline and abstained.
+	// Liars are the faulty nodes. Absent are the correct nodes without a trace. Crashed are the nodes that ended before
+	// the others. Held are the nodes that missed a deadline and abstained.
 	Liars, Absent, Crashed, Held parley.Set
 	// Incomplete says what is missing; nil: nothing.
 	Incomplete error

@@ -33,7 +33,7 @@ type Nodes struct {
 	traces    []trace.Trace
 }
 
-// Of reports whether a header is that of the trace of a node.
+// Of reports whether a header belongs to the trace of a node.
 func Of(h trace.Header) bool { return h.Node != nil && h.Node.Self != trace.Merged }
 
 // New returns the traces of nodes, whose machines run protocols of the list, of groups, or of streams.
@@ -43,7 +43,7 @@ func New(protocols []parley.Protocol, traces []trace.Trace) (*Nodes, error) {
 			return nil, fmt.Errorf("%s: it is not the trace of a node: name it alone", t.Place())
 		}
 	}
-	return &Nodes{protocols: protocols, traces: traces}, nil
+	return &Nodes{protocols, slices.SortedStableFunc(slices.Values(traces), inOrder)}, nil
 }
 
 // Traces returns the traces of a machine.
@@ -75,6 +75,8 @@ type Shown struct {
 	Missing []string // what the traces lack
 	// Unjudged is why there are no verdicts, or "".
 	Unjudged string
+
+	traces []trace.Trace // of the machine
 }
 
 // ErrUndecided is the error if the slot is not given and no slot is decided.
@@ -93,7 +95,7 @@ func (n *Nodes) Show(machine string, slot uint64) (*Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shown{Header: c.Header, Log: c.Log, Machine: machine}
+	s := &Shown{Header: c.Header, Log: c.Log, Machine: machine, traces: n.Traces(machine)}
 	s.Run = form.Run{Names: naming.Article, Spec: run.Spec{
 		Protocol: c.Protocol, Faulty: make(map[parley.ID]faulty.Behavior),
 	}}

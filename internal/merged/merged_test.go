@@ -51,7 +51,7 @@ func outcomes(s *merged.Shown) (all []string) {
 	return all
 }
 
-// All traces together make one run, whose verdicts are those of the audit. The order of the files has no effect.
+// All traces together make one run, which the audit judges. The order of the files has no effect.
 func TestShow(t *testing.T) {
 	all := append(files(t, group, "1", "2", "3", "4"), files(t, stream, "1", "2", "3", "4")...)
 	for slot, decided := range map[uint64]int{0: 3, 1: 3, 2: 3} {

@@ -38,7 +38,7 @@ drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
 exercising = exercises exercises/model
-labs      = internal/lab/traitor internal/lab/likeness internal/lab/link
+labs      = internal/lab/cost internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -134,11 +134,12 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
+internal/lab/cost      free    : core run internal/costs drawing forms
 internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
 internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/link      free    :
 internal/lab/likeness  free    : core faulty trace drawing forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration internal/merged labs forms
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/exploration internal/merged labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
 internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local

@@ -4,8 +4,8 @@
 //
 // A question is a JSON object, and so is its answer. An answer depends only on the question and on the version of
 // the program, because every question contains the description of its run. (The engine remembers the latest runs
-// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes. There is one
-// exception: the engine of the browser does not open the traces of nodes (see NewWithNodes).
+// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes. There is
+// one exception: the engine of the browser does not open the traces of nodes (see NewWithNodes).
 package engine
 
 import (
@@ -25,6 +25,7 @@ import (
 	"parley"
 	"parley/internal/form"
 	"parley/internal/input"
+	"parley/internal/lab/cost"
 	"parley/internal/lab/traitor"
 	"parley/trace"
 )
@@ -201,7 +202,12 @@ func (e *Engine) guide(struct{ asked }) (any, error) {
 
 func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 
-func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
+func (e *Engine) cost(q struct {
+	asked
+	cost.Question
+}) (any, error) {
+	return cost.Of(e.protocols, q.Question)
+}
 
 // read reads a question, whose fields must be known.
 func read(b []byte, q any) error {

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/internal/form"
 	"parley/internal/input"
+	"parley/internal/merged"
 	"parley/trace"
 )
 
@@ -30,7 +31,7 @@ type recording struct {
 	nodes chooser // nil: a run
 }
 
-// ofNode reports whether a header is that of the trace of a node.
+// ofNode reports whether a header belongs to the trace of a node.
 func ofNode(h trace.Header) bool { return h.Node != nil && h.Node.Self != trace.Merged }
 
 // recorded returns what traces record: one run, or nodes.
@@ -52,9 +53,6 @@ func (e *Engine) recorded(traces []trace.Trace) (r recording, err error) {
 	return r, err
 }
 
-// bundled begins a bundle of files, and no trace.
-const bundled = `{"files":`
-
 // recording reads a trace file, or a bundle of such files.
 func (e *Engine) recording(from io.Reader) (recording, error) {
 	in := bufio.NewReader(from)
@@ -63,7 +61,7 @@ func (e *Engine) recording(from io.Reader) (recording, error) {
 		return recording{}, err
 	}
 	var h trace.Header
-	if bytes.HasPrefix(head, []byte(bundled)) || json.Unmarshal(head, &h) == nil && ofNode(h) {
+	if bytes.HasPrefix(head, []byte(merged.Bundled)) || json.Unmarshal(head, &h) == nil && ofNode(h) {
 		if e.readNodes == nil {
 			return recording{}, errNodes
 		}
@@ -86,7 +84,7 @@ func (r recording) make(flags map[string]string) (*made, error) {
 	case r.nodes != nil:
 		return r.nodes.make(flags)
 	case len(flags) > 0:
-		return nil, parley.FlagErrorf("kept", "the trace is that of one run, so there is nothing to choose")
+		return nil, parley.FlagErrorf("kept", "the trace has one run, so there is nothing to choose")
 	}
 	return r.run, nil
 }
@@ -119,8 +117,8 @@ type KeepAnswer struct {
 	Hash string `json:"hash"` // by which questions name it
 }
 
-// KeepFile keeps the run of a trace file, or a bundle of the traces of nodes. It answers as Answer does: a [KeepAnswer],
-// or what is wrong with the file.
+// KeepFile keeps the run of a trace file, or a bundle of the traces of nodes. It answers as Answer does: a
+// [KeepAnswer], or what is wrong with the file.
 func (e *Engine) KeepFile(from io.Reader) []byte {
 	return encoded(e.keepFile(from))
 }

@@ -12,6 +12,7 @@ import (
 	"parley/catalog"
 	"parley/docs/scenarios"
 	"parley/internal/lab/engine"
+	"parley/internal/merged"
 	"parley/trace"
 )
 
@@ -96,7 +97,7 @@ func TestNodes(t *testing.T) {
 		}
 		a := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"kept": kept.Hash, "flags": flags}})
 		if n := a.Nodes; n == nil || n.Hash != kept.Hash || len(n.Machines) != 2 || len(a.Report.Verdicts) == 0 || len(n.Nodes) != 4 ||
-			n.Nodes[1] != (engine.NodeOf{Process: "P2", Node: "node2"}) || !strings.Contains(a.Command, "--machine "+n.Machine) ||
+			n.Nodes[1] != (merged.NodeOf{Process: "P2", Node: "node2"}) || !strings.Contains(a.Command, "--machine "+n.Machine) ||
 			flags["machine"] != "" && n.Machine != flags["machine"] {
 			t.Errorf("%v: %+v, %s", flags, n, a.Command)
 		}

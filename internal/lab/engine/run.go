@@ -19,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/merged"
 	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
@@ -85,11 +86,11 @@ type RunAnswer struct {
 	Times     []TimeSpan     `json:"times"`    // when the events happened
 	Stepped   bool           `json:"stepped"`  // times are the numbers of steps: only their order counts
 	// Unrepeatable is why the command may make another run, or "".
-	Unrepeatable string       `json:"unrepeatable,omitempty"`
-	Pictures     []string     `json:"pictures"`        // the names of pictures, from top to bottom
-	Owner        string       `json:"owner,omitempty"` // whose information tree is shown first
-	Owners       []string     `json:"owners"`          // who else has one
-	Nodes        *NodesAnswer `json:"nodes,omitempty"` // of a run that was merged from the traces of nodes
+	Unrepeatable string         `json:"unrepeatable,omitempty"`
+	Pictures     []string       `json:"pictures"`        // the names of pictures, from top to bottom
+	Owner        string         `json:"owner,omitempty"` // whose information tree is shown first
+	Owners       []string       `json:"owners"`          // who else has one
+	Nodes        *merged.Answer `json:"nodes,omitempty"` // of a run that was merged from the traces of nodes
 }
 
 // Process is a process of a run.

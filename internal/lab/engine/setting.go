@@ -26,7 +26,7 @@ type Setting struct {
 	Scenario string            `json:"scenario,omitempty"` // the text of a file
 	Flags    map[string]string `json:"flags,omitempty"`
 	// Trace is the text of a trace file, or of a bundle of such files. Kept is the beginning of the hash of traces that
-	// the engine keeps. If they are those of nodes, Flags may have the flags of "parley trace show" machine and slot.
+	// the engine keeps. If nodes wrote them, Flags may have the flags of "parley trace show" machine and slot.
 	Trace string `json:"trace,omitempty"`
 	Kept  string `json:"kept,omitempty"`
 }
