@@ -47,7 +47,7 @@ func TestTracesOfNodes(t *testing.T) {
 		b.says("8 files cannot be opened: these are traces of nodes of a cluster")
 		b.clean()
 	})
-	b := open(t, forms["server"](t))
+	b := open(t, forms["served"](t))
 	b.says(shown)
 	b.dropFiles(files)
 	b.until(`document.querySelector("#machine")?.value === "agree/eig/1/1"`)

@@ -29,6 +29,7 @@ type reader struct {
 	mu      sync.Mutex
 	machine string  // whose events are read; empty until it is known
 	found   []found // by node
+	ruling  Ruling
 }
 
 // found is what was read last of a node.
@@ -88,6 +89,12 @@ func (r *reader) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		f := &facts{now: time.Now()}
+		r.c.facts(f)
+		judged := f.judge()
+		r.mu.Lock()
+		r.ruling = judged
+		r.mu.Unlock()
 		r.c.tell()
 		select {
 		case <-ctx.Done():

@@ -7,7 +7,7 @@ import {Pan} from "./pan.js";
 import {Witnesses} from "./witnesses.js";
 
 /** The look of an outcome: a sign and a class. The words stand beside it, so the color says nothing alone. */
-function look(outcome) {
+export function look(outcome) {
   if (outcome === "held" || outcome === "seen") return ["✓", "ok"];
   if (outcome === "VIOLATED") return ["✗", "bad"];
   if (outcome.endsWith("broken")) return ["✗", "broken"];
