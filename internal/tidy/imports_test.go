@@ -142,7 +142,7 @@ internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/exploration internal/merged labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/live      free    : core lockstep trace membership/group cluster cluster/audit cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+internal/lab/live      free    : core lockstep trace membership/group broadcast/timestamp cluster cluster/audit cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/broadcast/timestamp"
 	"parley/cluster/audit"
 	"parley/internal/draw/prose"
 	"parley/lockstep"
@@ -123,7 +124,9 @@ func (f *facts) disturbed(i int, since time.Time) bool {
 }
 
 // timeOf returns the time of the node's clock at a time of its trace.
-func timeOf(t trace.Trace, at parley.Tick) time.Time { return time.Unix(0, t.Header.Node.Began+int64(at)) }
+func timeOf(t trace.Trace, at parley.Tick) time.Time {
+	return time.Unix(0, t.Header.Node.Began+int64(at))
+}
 
 // evidence returns the part of a tail that can be judged. Every trace counts as torn, so that the audit demands nothing
 // of what may be older than the part. The trace of a disturbed node is empty.
@@ -179,19 +182,23 @@ func (f *facts) oldSlots(machine string, from time.Time) map[uint64]bool {
 	return old
 }
 
+// needBeginning are the properties that the last seconds cannot show: one counts positions from the first delivery, and
+// the other requires the send of every message that arrives.
+var needBeginning = []string{timestamp.OneSequence, "links"}
+
 // ruling puts the verdicts into words. A property of which nothing was demanded gets no verdict.
 func ruling(c *audit.Channel, names []string) Ruling {
 	r := Ruling{Verdicts: []Verdict{}}
-	tested := 0
+	asked := 0
 	for _, e := range c.Log.Events {
-		if e.Op == trace.Deliver {
-			tested++
+		if e.Op == trace.Request {
+			asked++
 		}
 	}
 	for _, v := range c.Verdicts {
 		one := v.Whole()
 		outcome := one.Outcome()
-		if v.Property.Name == "links" || outcome == parley.NotApplicable || outcome == parley.NotSeen || outcome == parley.Seen {
+		if slices.Contains(needBeginning, v.Property.Name) || outcome == parley.NotApplicable || outcome == parley.NotSeen || outcome == parley.Seen {
 			continue
 		}
 		out := Verdict{Property: one.Property.Name, Says: one.Property.Says, Outcome: outcome, Because: one.Promise.Because}
@@ -200,14 +207,15 @@ func ruling(c *audit.Channel, names []string) Ruling {
 		}
 		r.Verdicts = append(r.Verdicts, out)
 	}
-	if tested == 0 || len(r.Verdicts) == 0 || c.Kind != "" && c.Instances == 0 {
-		return Ruling{Verdicts: []Verdict{}, Why: "Nothing to judge yet: a few seconds after the nodes delivered something, " +
-			"the audit can say whether it agrees."}
-	}
-	what := prose.Count(uint64(tested), "delivery", "deliveries")
+	tested, one, many := asked-c.Unjudged, "broadcast", "broadcasts"
 	if c.Kind != "" {
-		what = prose.Count(uint64(c.Instances), "agreement", "agreements")
+		tested, one, many = c.Instances, "agreement", "agreements"
 	}
+	if tested <= 0 || len(r.Verdicts) == 0 {
+		return Ruling{Verdicts: []Verdict{}, Why: "Nothing to judge yet. Broadcast a text or agree on one, and wait a few " +
+			"seconds: then the audit says whether all nodes agree."}
+	}
+	what := prose.Count(uint64(tested), one, many)
 	r.Judged = fmt.Sprintf("%s in the last seconds, at %s", what, prose.And(names))
 	return r
 }
