@@ -26,6 +26,8 @@ import (
 type Options struct {
 	// Faulty are the names of possibly faulty nodes, in addition to those whose traces say so.
 	Faulty []string
+	// Crashed are the names of nodes that count as crashed, whatever their traces say.
+	Crashed []string
 	// Protocol recreates the protocol of a trace from its header.
 	Protocol func(h trace.Header) (parley.Protocol, error)
 	// Settle is a duration before the end of the correct node that ends first. A request that begins within this

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"parley"
 	"parley/broadcast/byzantine"
 	"parley/lockstep"
@@ -48,6 +50,11 @@ func newEvidence(w *trace.MergedTrace, o Options) *evidence {
 	}
 	for id, end := range w.Ends {
 		if w.Crashed.Has(id) && end+2*e.settle < latest || end+4*e.settle < latest {
+			e.crashed.Add(id)
+		}
+	}
+	for id := range parley.ID(w.Header.N) {
+		if slices.Contains(o.Crashed, w.Header.Name(id)) {
 			e.crashed.Add(id)
 		}
 	}

@@ -149,7 +149,7 @@ func TestUnrelatedTraces(t *testing.T) {
 			"group-order.node1.jsonl:1 and group-order.node2.jsonl:1: traces of different configurations"},
 		"of a run":        {of(func(t *trace.Trace) { t.Header.Node = nil }), "group-order.node2.jsonl:1: it is not the trace of a node"},
 		"of a merge":      {of(func(t *trace.Trace) { t.Header.Node.Self = trace.Merged }), "group-order.node2.jsonl:1: it is not the trace of a node"},
-		"of two machines": {append(files(t, group, "1"), files(t, stream, "1")...), "allowed are agree/eig/1/1, group/order"},
+		"of two machines": {append(files(t, group, "1"), files(t, stream, "1")...), "name one of agree/eig/1/1, group/order"},
 	} {
 		if _, err := show(t, c.traces, "", 0); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %s", name, err, c.says)

@@ -50,19 +50,22 @@ func (f *facts) judge() Ruling {
 			"undisturbed for a while.")
 	}
 	var traces []trace.Trace
-	names := make([]string, 0, len(well))
+	var names, others []string
 	for i := range f.found {
+		if slices.Contains(well, i) {
+			names = append(names, f.nodes[i].Name)
+		} else {
+			others = append(others, f.nodes[i].Name)
+		}
 		tail := f.found[i].tail
 		if len(tail) == 0 {
 			continue
-		}
-		if slices.Contains(well, i) {
-			names = append(names, f.nodes[i].Name)
 		}
 		traces = append(traces, f.evidence(tail[len(tail)-1], from, slices.Contains(well, i)))
 	}
 	found, err := audit.Audit(traces, audit.Options{
 		Settle:   settles,
+		Crashed:  others,
 		Protocol: func(trace.Header) (parley.Protocol, error) { return parley.Protocol{}, errUnknown },
 	})
 	if err != nil || len(found) != 1 {
@@ -78,10 +81,12 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// window returns since when all undisturbed nodes have all events, and which nodes these are. A node is disturbed if it
-// does not answer or stalls, or if anything happened to it, to a link of it, or to its membership since then.
+// window returns since when all undisturbed nodes have all events, and which nodes these are. The time is zero if they
+// have all events of the machine. A node is disturbed if it does not answer or stalls, or if anything happened to it, to a
+// link of it, or to its membership since then.
 func (f *facts) window() (from time.Time, well []int) {
 	health := f.health()
+	var since time.Time // of the oldest event
 	for i := range f.found {
 		tail := f.found[i].tail
 		if !f.found[i].heard() || f.found[i].partly != nil || len(tail) == 0 ||
@@ -90,6 +95,12 @@ func (f *facts) window() (from time.Time, well []int) {
 		}
 		last := tail[len(tail)-1]
 		begins := timeOf(last, last.Log.Events[0].Time)
+		if since.IsZero() || begins.Before(since) {
+			since = begins
+		}
+		if last.Log.Events[0].Op == trace.Start {
+			begins = time.Time{}
+		}
 		if gaps := last.Log.Gaps; len(gaps) > 0 {
 			if after := gaps[len(gaps)-1].After; after > 0 && after <= uint64(len(last.Log.Events)) {
 				begins = timeOf(last, last.Log.Events[after-1].Time)
@@ -100,7 +111,10 @@ func (f *facts) window() (from time.Time, well []int) {
 		}
 		well = append(well, i)
 	}
-	return from, slices.DeleteFunc(well, func(i int) bool { return f.disturbed(i, from) })
+	if from.After(since) {
+		since = from
+	}
+	return from, slices.DeleteFunc(well, func(i int) bool { return f.disturbed(i, since) })
 }
 
 // disturbed reports whether something happened to a node since a time.
@@ -149,8 +163,8 @@ func (f *facts) evidence(t trace.Trace, from time.Time, well bool) trace.Trace {
 		e.Cause = numbers[e.Cause]
 		numbers[e.ID] = log.Add(e)
 	}
-	if log.Until = t.Log.Until; !well {
-		log.Until = parley.Tick(from.UnixNano() - node.Began)
+	if well {
+		log.Until = t.Log.Until
 	}
 	t.Log = log
 	return t

@@ -98,6 +98,15 @@ func TestRulingOfDisturbed(t *testing.T) {
 			log := f.found[3].tail[0].Log
 			log.Events = log.Events[:len(log.Events)/2]
 		}, "node1, node2 and node3"},
+		"just before": {func(f *facts) {
+			for i := range f.found { // only their last seconds are known
+				log := f.found[i].tail[0].Log
+				log.Events = slices.DeleteFunc(log.Events, func(e trace.Event) bool { return e.Time < 9e9 })
+				log.Events = slices.Insert(log.Events, 0, trace.Event{Op: trace.Timeout, At: parley.ID(i), Time: 9e9})
+				log.Until = 17.5e9
+			}
+			f.nodes[3].marks = []mark{{f.now.Add(-time.Second), trace.Pause}}
+		}, "node1, node2 and node3"},
 		"paused":       {func(f *facts) { f.nodes[3].marks = []mark{{f.now.Add(-3 * time.Second), trace.Pause}} }, "node1, node2 and node3"},
 		"long ago":     {func(f *facts) { f.nodes[3].marks = []mark{{f.began.Add(-time.Hour), trace.Restart}} }, "node1, node2, node3 and node4"},
 		"cut off":      {func(f *facts) { f.cuts = []cut{{a: 2, b: 3, from: f.began}} }, "node1 and node2"},
@@ -117,7 +126,7 @@ func TestRulingOfDisturbed(t *testing.T) {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}
-		if got := strings.HasSuffix(r.Judged, ", at "+c.at); c.at != "" && !got && r.Why == "" || c.at == "" && r.Why == "" {
+		if judged := strings.HasSuffix(r.Judged, ", at "+c.at); c.at != "" && !judged || c.at == "" && r.Why == "" {
 			t.Errorf("%s: judged %q, %q, want %s", name, r.Judged, r.Why, c.at)
 		}
 	}
@@ -139,5 +148,28 @@ func TestRulingOfNothing(t *testing.T) {
 	}
 	if r := f.judge(); r.Judged != "" || !strings.Contains(r.Why, "groups and agreements only") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The first agreement of a stream is judged, because the nodes have all events of the stream.
+func TestRulingOfFirstAgreement(t *testing.T) {
+	f := groupFacts(t)
+	for i := range f.found {
+		name := client.NodeName(i)
+		b, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "traces", "agree-eig-1-1."+name+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := trace.ReadAll(name, bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[0].Log.Until = 30e9
+		f.found[i].tail = all
+	}
+	r := f.judge()
+	want := []string{"agreement held", "validity held", "termination held", "integrity held"}
+	if !slices.Equal(outcomesOf(r), want) || !strings.HasPrefix(r.Judged, "2 agreements ") {
+		t.Errorf("got %q, %q, %q, want %q", outcomesOf(r), r.Judged, r.Why, want)
 	}
 }

@@ -8,7 +8,7 @@ import {look} from "./verdict.js";
 export function Ruling({ruling}) {
   const {verdicts, judged, why} = ruling;
   return html`
-    <section class="card verdict" aria-labelledby="ruling">
+    <section class="card verdict ruling-live" aria-labelledby="ruling">
       <div class="card-head"><h2 id="ruling">Verdict</h2><span class="mute">${judged || "nothing is judged now"}</span></div>
       ${why ? html`<p class="mute">${why}</p>` : html`<ul class="verdicts" aria-live="polite">${verdicts.map(v => {
         const [sign, how] = look(v.outcome);

@@ -155,8 +155,9 @@ export function Live() {
       : !running ? html`<${Start} levels=${shown.levels} failure=${came.wrong ? came.text : shown.failure}/>`
       : html`<div class="live">
           <${Lanes} shown=${shown} machine=${machine} choose=${choose}/>
+          <${Ruling} ruling=${shown.ruling}/>
           <${Nodes} state=${shown}/>
-          <div class="live-beside"><${Ruling} ruling=${shown.ruling}/><${Links} state=${shown}/>
+          <div class="live-beside"><${Links} state=${shown}/>
             ${shown.own && html`<${Try} shown=${shown}/><${Happened} lines=${shown.lines}/>`}</div>
         </div>`}
     ${shown?.own && html`<${Sure}/>`}`;
