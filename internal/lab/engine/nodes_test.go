@@ -180,3 +180,19 @@ func edited(t *testing.T, text string, change func(*trace.Header)) string {
 	}
 	return b.String()
 }
+
+// A trace of a run that cannot be repeated says so, and why.
+func TestUnrepeatable(t *testing.T) {
+	e := newEngine()
+	text := answers[engine.ExportAnswer](t, e, map[string]any{
+		"ask": "export", "form": "trace", "run": map[string]any{"protocol": "om"},
+	}).Text
+	for want, text := range map[bool]string{
+		false: text, true: edited(t, text, func(h *trace.Header) { h.Facts.Unrepeatable = true }),
+	} {
+		a := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": map[string]any{"trace": text}})
+		if got := strings.HasPrefix(a.Unrepeatable, "This run cannot be repeated exactly: "); got != want {
+			t.Errorf("got %q, want it: %t", a.Unrepeatable, want)
+		}
+	}
+}

@@ -26,10 +26,10 @@ export function Machine() {
   return html`
     <section class="card machine" aria-labelledby="nodes-shown">
       <h2 id="nodes-shown">Traces of nodes${cluster && html` <span class="mute">of cluster <code>${cluster}</code></span>`}</h2>
-      <div class="machine-chosen"><label for="machine">machine</label>
-        ${machines.length > 1 ? html`<select id="machine" onChange=${e => go({machine: e.target.value})}>
+      <div class="machine-chosen">
+        ${machines.length > 1 ? html`<label for="machine">machine</label> <select id="machine" onChange=${e => go({machine: e.target.value})}>
             ${machines.map(name => html`<option value=${name} selected=${name === machine}>${name}</option>`)}</select>`
-          : html`<code id="machine">${machine}</code>`}
+          : html`<span>machine</span> <code id="machine">${machine}</code>`}
         ${slot > 0 && html`<${Slot} nodes=${nodes}/>`}</div>
       <ul class="machine-nodes">${nodes.nodes.map(n => html`<li key=${n.process}>${n.process} is <code>${n.node}</code>${
         n.note && html`<span class="mute">, ${n.note}</span>`}</li>`)}</ul>

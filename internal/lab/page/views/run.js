@@ -30,7 +30,8 @@ function Heading() {
       <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
-          ${answer.nodes ? " · from traces of nodes" : where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}
+          ${answer.nodes ? " · from traces of nodes" : where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}
+          ${changed && " · changed"}
           ${answer.unrepeatable && html` · <span class="tag broken" title=${answer.unrepeatable}>≠ cannot be repeated</span>`}</p></div>
       <div class="row-of-buttons">${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>
           ${open ? "Close" : "Change…"}</button>`}
@@ -44,7 +45,8 @@ function Foot() {
   return html`
     <footer class="foot">
       ${answer.unrepeatable && html`<p class="unrepeatable"><span class="sign" aria-hidden="true">≠</span> ${answer.unrepeatable}</p>`}
-      <p><span class="mute">${answer.unrepeatable ? "To see it again:" : "The same again:"}</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
+      <p><span class="mute">${answer.unrepeatable ? "To see it again:" : "The same again:"}</span>
+        ${" "}<code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
       <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
 }
 

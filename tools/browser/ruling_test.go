@@ -1,0 +1,29 @@
+package browser_test
+
+import "testing"
+
+// After an agreement, the page shows its stream, and after some seconds the verdict. After a broadcast it shows the
+// group again.
+func TestLiveVerdict(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	lab, address := killable(t)
+	defer func() {
+		_ = lab.Process.Kill()
+		_ = lab.Wait()
+	}()
+	b := open(t, address)
+	b.says(shown)
+	start(b)
+	b.says("nothing is judged now")
+	b.press("Agree")
+	b.until(`/^agree/.test(document.querySelector(".live-lanes select")?.value)`)
+	b.until(`/1 agreement in the last seconds, at node1, node2 and node3/.test(document.querySelector(".ruling-live")?.innerText)`)
+	b.until(`document.querySelectorAll(".ruling-live .ok").length > 2 && !document.querySelector(".ruling-live .bad")`)
+	b.press("Broadcast")
+	b.until(`/^group/.test(document.querySelector(".live-lanes select")?.value)`)
+	b.until(`/broadcasts? in the last seconds/.test(document.querySelector(".ruling-live")?.innerText)`)
+	b.pressNamed("Kill node3")
+	b.press("Do it")
+	b.until(`!/node3/.test(document.querySelector(".ruling-live .card-head")?.innerText)`)
+	b.clean()
+}
