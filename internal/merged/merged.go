@@ -87,7 +87,8 @@ func (n *Nodes) Show(machine string, slot uint64) (*Shown, error) {
 	if all := n.Machines(); machine == "" && len(all) == 1 {
 		machine = all[0]
 	} else if machine == "" {
-		return nil, parley.FlagErrorf("machine", "the traces come from %d machines: name one of %s", len(all), strings.Join(all, ", "))
+		return nil, parley.FlagErrorf("machine", "the traces come from %d machines: name one of %s", len(all),
+			strings.Join(all, ", "))
 	} else if !slices.Contains(all, machine) {
 		return nil, parley.FlagErrorf("machine", "no trace comes from the machine %q: allowed are %s", machine,
 			strings.Join(all, ", "))

@@ -38,6 +38,7 @@ drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
 exercising = exercises exercises/model
+judging   = broadcast/timestamp cluster cluster/audit cluster/disk
 labs      = internal/lab/cost internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
@@ -142,7 +143,7 @@ internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/exploration internal/merged labs forms
 internal/lab/page      free    : catalog
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/live      free    : core lockstep trace membership/group broadcast/timestamp cluster cluster/audit cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+internal/lab/live      free    : core lockstep trace judging membership/group cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show

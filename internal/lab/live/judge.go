@@ -82,8 +82,8 @@ func cause(err error) string {
 }
 
 // window returns since when all undisturbed nodes have all events, and which nodes these are. The time is zero if they
-// have all events of the machine. A node is disturbed if it does not answer or stalls, or if anything happened to it, to a
-// link of it, or to its membership since then.
+// have all events of the machine. A node is disturbed if it does not answer or stalls, or if anything happened to it,
+// to a link of it, or to its membership since then.
 func (f *facts) window() (from time.Time, well []int) {
 	health := f.health()
 	var since time.Time // of the oldest event
@@ -212,7 +212,8 @@ func ruling(c *audit.Channel, names []string) Ruling {
 	for _, v := range c.Verdicts {
 		one := v.Whole()
 		outcome := one.Outcome()
-		if slices.Contains(needBeginning, v.Property.Name) || outcome == parley.NotApplicable || outcome == parley.NotSeen || outcome == parley.Seen {
+		if slices.Contains(needBeginning, v.Property.Name) || outcome == parley.NotApplicable ||
+			v.Property.Mode == parley.Sometimes {
 			continue
 		}
 		out := Verdict{Property: one.Property.Name, Says: one.Property.Says, Outcome: outcome, Because: one.Promise.Because}
