@@ -27,7 +27,8 @@ export function Machine() {
     <section class="card machine" aria-labelledby="nodes-shown">
       <h2 id="nodes-shown">Traces of nodes${cluster && html` <span class="mute">of cluster <code>${cluster}</code></span>`}</h2>
       <div class="machine-chosen">
-        ${machines.length > 1 ? html`<label for="machine">machine</label> <select id="machine" onChange=${e => go({machine: e.target.value})}>
+        ${machines.length > 1 ? html`<label for="machine">machine</label>
+          <select id="machine" onChange=${e => go({machine: e.target.value})}>
             ${machines.map(name => html`<option value=${name} selected=${name === machine}>${name}</option>`)}</select>`
           : html`<span>machine</span> <code id="machine">${machine}</code>`}
         ${slot > 0 && html`<${Slot} nodes=${nodes}/>`}</div>
