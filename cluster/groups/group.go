@@ -31,6 +31,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/cluster/protocols"
 	"parley/membership/group"
 )
 
@@ -115,10 +116,10 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	case kernel.Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
 		deep = kernel.Window(views.N, views.Payload)
 	case kernel.Byzantine:
-		deep = deepBatches
+		deep = protocols.DeepBatches
 	}
 	g.batcher = newBatcher(views.Payload, deep, func(pack []byte, level kernel.Level) error {
-		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
+		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(protocols.VectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
 			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
 		}

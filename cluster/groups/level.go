@@ -1,28 +1,13 @@
 package groups
 
 import (
-	"fmt"
 	"time"
 
 	"parley"
-	"parley/broadcast/atomic"
-	"parley/broadcast/byzantine"
-	"parley/broadcast/timestamp"
-	"parley/broadcast/vector"
 	"parley/cluster/kernel"
-	"parley/lockstep"
+	"parley/cluster/protocols"
 	"parley/membership/group"
 )
-
-// vectorLevels are the levels that one machine supports, message by message.
-var vectorLevels = map[kernel.Level]vector.Level{
-	kernel.Reliable: vector.Reliable, kernel.Uniform: vector.Uniform,
-	kernel.FIFO: vector.FIFO, kernel.Causal: vector.Causal,
-}
-
-// flight is how many bytes of a Byzantine order one node begins at most in the time that a slot may last; the
-// others keep half of that. With rounds of 100 ms it is 50 MB/s.
-const flight = 16 << 20
 
 // outlives is how many bytes of a durable group's deliveries survive a restart of a node.
 const outlives = 8 << 20
@@ -53,41 +38,8 @@ func (s *Service) protocol(c Config) (parley.Protocol, error) {
 			views.First += s.histories()
 		}
 	}
-	return protocol(c.Level, views, s.k.M, s.k.Round, c.final)
+	return protocols.FinalGroup(c.Level, views, s.k.M, s.k.Round, c.final)
 }
-
-// Protocol returns the protocol of a level, for the given views and m faulty nodes.
-func Protocol(l kernel.Level, views group.Config, m int, round time.Duration) (parley.Protocol, error) {
-	return protocol(l, views, m, round, false)
-}
-
-func protocol(l kernel.Level, views group.Config, m int, round time.Duration, final bool) (parley.Protocol, error) {
-	switch l {
-	case kernel.Total:
-		return timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}), nil
-	case kernel.Reliable, kernel.Uniform, kernel.FIFO, kernel.Causal:
-		return vector.New(vector.Config{
-			Config: views, Level: vectorLevels[l], Window: kernel.Window(views.N, views.Payload),
-			Hold: views.Detector.Period / 20,
-		}), nil
-	case kernel.Atomic:
-		return atomic.InViews(views), nil
-	case kernel.Byzantine:
-		when := lockstep.Schedule{
-			Delta: parley.Tick(round), Slack: parley.Tick(kernel.Slack(round)), Early: true, OnDemand: true,
-		}
-		return byzantine.New(byzantine.Config{
-			N: views.N, M: m, Window: slots(m), Batch: 2 * views.Payload, Queue: (deepBatches + 1) * views.Payload,
-			Flight: flight, Tries: 1 << 30, Final: final,
-		}, when), nil
-	}
-	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
-}
-
-// slots returns how many slots of a Byzantine order may begin in the time that one lasts if a node is silent.
-// What faulty nodes send in their later rounds is kept and takes time to judge: milliseconds for a slot with m =
-// 3 of 10 nodes, 0.1 s with m = 4 of 13.
-func slots(m int) int { return [...]int{4096, 4096, 1024, 128, 4}[min(m, 4)] }
 
 // catalogued returns the catalog's name for the protocol of a level.
 func catalogued(l kernel.Level) string {

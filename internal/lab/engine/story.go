@@ -191,7 +191,9 @@ func distinct(refs []string, except string) []string {
 }
 
 // again returns the run, to be made once more.
-func (m *made) again() *again { return &again{m.Run, m.facts, m.events, m.recorded} }
+func (m *made) again() *again {
+	return &again{m.Run, m.facts, m.events, m.recorded, len(m.Node) > 0 || m.of != nil}
+}
 
 // kinds are the kinds of variables that the answer to "waiting" has.
 var kinds = map[parley.VariableKind]string{

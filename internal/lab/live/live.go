@@ -305,6 +305,9 @@ func (l *Lab) call(ctx context.Context, q request) (said string, err error) {
 	if q.Do == "agree" {
 		call = c.agree
 	}
+	if q.Do == "broadcast" {
+		c.reader.want(func(machine string) bool { return machine == "group/"+c.level })
+	}
 	said, err = call(ctx, n, q.Text)
 	if err != nil {
 		c.note("%s: %v", q.Node, err)

@@ -32,6 +32,7 @@ type State struct {
 	Machine  string    `json:"machine"`  // that it shows, by name
 	Picture  string    `json:"picture"`  // an SVG element without style
 	Missing  string    `json:"missing"`  // why the picture lacks events
+	Ruling   Ruling    `json:"ruling"`   // of the events of the machine
 }
 
 // Machine is what pictures can show: a group, or a stream of agreements.
@@ -83,6 +84,7 @@ type facts struct {
 	lines       []Line
 	machines    []Machine
 	machine     string
+	ruling      Ruling
 }
 
 // nodeFacts is what the lab knows of a node and its process.
@@ -108,6 +110,7 @@ func (f *facts) state(width int) State {
 		return s
 	}
 	s.Running, s.Level, s.Traffic, s.Sent, s.Machine = true, f.level, f.traffic, f.sent, f.machine
+	s.Ruling = f.ruling
 	s.Lines, s.Machines = append(s.Lines, f.lines...), append(s.Machines, f.machines...)
 	s.For = duration(f.now.Sub(f.began))
 	health := f.health()

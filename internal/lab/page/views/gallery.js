@@ -2,7 +2,7 @@
 
 import {signal} from "../vendor/signals.js";
 import {capital, html, remembered, use, useEffect, useRef} from "../lib.js";
-import {openFile} from "../files.js";
+import {openFiles} from "../files.js";
 import {about, settingOf} from "../store.js";
 import {parsed} from "../parts/picture.js";
 
@@ -87,8 +87,8 @@ export function Gallery() {
       <input type="search" placeholder="Search: protocol, fault, lesson …" aria-label="Search the gallery" value=${search.peek()}
         onInput=${e => { search.value = e.target.value; }}/>
       ${switchOf(breaks, "breaks a promise")} ${switchOf(lies, "has faulty processes")}
-      <label class="button file">Open a file …<input type="file" class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
-        onChange=${e => openFile(e.target.files[0])}/></label>
+      <label class="button file">Open files …<input type="file" multiple class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
+        onChange=${e => openFiles(e.target.files)}/></label>
       <output class="mute">${shown.length} of ${gallery.length} runs</output></form>
     ${groups.map(({lesson, cards}) => {
       const about = lessons?.find(l => l.number === lesson);

@@ -2,6 +2,7 @@
 
 import {capital, count, html, use, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
 import {act, answer, asked, lost, said, state, unwatch, watch} from "../live.js";
+import {Ruling} from "../parts/ruling.js";
 import {Links} from "../parts/links.js";
 import {Nodes} from "../parts/nodes.js";
 import {parsed} from "../parts/picture.js";
@@ -155,6 +156,7 @@ export function Live() {
       : !running ? html`<${Start} levels=${shown.levels} failure=${came.wrong ? came.text : shown.failure}/>`
       : html`<div class="live">
           <${Lanes} shown=${shown} machine=${machine} choose=${choose}/>
+          <${Ruling} ruling=${shown.ruling}/>
           <${Nodes} state=${shown}/>
           <div class="live-beside"><${Links} state=${shown}/>
             ${shown.own && html`<${Try} shown=${shown}/><${Happened} lines=${shown.lines}/>`}</div>
