@@ -56,7 +56,7 @@ const mark = ".parley-site"
 
 // maxSize is the size that the compressed program may have, in bytes. The aim is 3.0 MB, and it has 3.56 MB: this limit
 // only keeps it from growing.
-const maxSize = 3_600_000
+const maxSize = 3_700_000
 
 // most are the sizes that all files of a kind may have together, compressed, in bytes.
 var most = map[string]int{".js": 70_000, ".css": 12_000}
