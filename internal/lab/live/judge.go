@@ -40,6 +40,10 @@ const (
 // errUnknown is the error of a machine that is neither a group nor a stream of agreements.
 var errUnknown = errors.New("the lab judges groups and agreements only")
 
+// notYet says why a cluster in which nothing happened has no verdict.
+const notYet = "Nothing to judge yet. Broadcast a text or agree on one, and wait a few seconds: then the audit says " +
+	"whether all nodes agree."
+
 // judge audits the events that all nodes still have. A node to which something happened in this time counts as crashed:
 // its events may be missing.
 func (f *facts) judge() Ruling {
@@ -227,8 +231,7 @@ func ruling(c *audit.Channel, names []string) Ruling {
 		tested, one, many = c.Instances, "agreement", "agreements"
 	}
 	if tested <= 0 || len(r.Verdicts) == 0 {
-		return Ruling{Verdicts: []Verdict{}, Why: "Nothing to judge yet. Broadcast a text or agree on one, and wait a few " +
-			"seconds: then the audit says whether all nodes agree."}
+		return Ruling{Verdicts: []Verdict{}, Why: notYet}
 	}
 	what := prose.Count(uint64(tested), one, many)
 	r.Judged = fmt.Sprintf("%s in the last seconds, at %s", what, prose.And(names))

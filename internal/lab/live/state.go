@@ -104,13 +104,15 @@ type nodeFacts struct {
 func (f *facts) state(width int) State {
 	s := State{
 		Own: f.own, Levels: levels, CannotPause: f.cannotPause, Failure: f.failure, Nodes: []Node{}, Links: []Link{},
-		Lines: []Line{}, Machines: []Machine{},
+		Lines: []Line{}, Machines: []Machine{}, Ruling: Ruling{Verdicts: []Verdict{}, Why: notYet},
 	}
 	if len(f.nodes) == 0 {
 		return s
 	}
 	s.Running, s.Level, s.Traffic, s.Sent, s.Machine = true, f.level, f.traffic, f.sent, f.machine
-	s.Ruling = f.ruling
+	if f.ruling.Verdicts != nil { // the first round of reading may not be over
+		s.Ruling = f.ruling
+	}
 	s.Lines, s.Machines = append(s.Lines, f.lines...), append(s.Machines, f.machines...)
 	s.For = duration(f.now.Sub(f.began))
 	health := f.health()
