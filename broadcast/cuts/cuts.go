@@ -56,6 +56,8 @@
 package cuts
 
 import (
+	"slices"
+
 	"parley"
 	"parley/agreement/tetra"
 )
@@ -224,9 +226,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Answer:
 		p.takeAnswer(s, from, m, p.cur.number)
 	case m.Kind == Snapshot:
-		if m.Seq >= p.cur.number && p.takeSnapshot(from, m) {
-			p.adopt(s, from, m)
-		}
+		p.takeSnapshot(s, from, m, p.cur.number)
 	case m.Kind == Knock:
 		p.takeKnock(from, m)
 	}
@@ -261,8 +261,8 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 			return
 		}
 	}
-	if m.Seq == 0 {
-		s.Refuse(from, "no such slot")
+	if m.Seq == 0 || len(m.Body) > mostBody*(p.c.N+1) {
+		s.Refuse(from, "no such slot, or too long")
 		return
 	}
 	p.spoke(from, m)
@@ -285,7 +285,6 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // progress does everything that is possible now.
 func (p *process) progress(s *parley.Step) {
-	before := p.total
 	for {
 		for p.batch(s) {
 		}
@@ -307,9 +306,11 @@ func (p *process) progress(s *parley.Step) {
 		p.ask(s, p.cur.number)
 	}
 	p.beginTimers(s)
-	// The log gets shorter only in a step without deliveries: if the process crashes in a step with deliveries, it
-	// delivers again what is in its log.
-	if p.due && p.total == before {
+	// The log gets shorter only in a step that delivers and indicates nothing: if the process crashes in a step that
+	// does, it does so again when it reads its log.
+	if p.due && !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
+		return e.Op == parley.OpDeliver || e.Op == parley.OpIndicate
+	}) {
 		p.due = false
 		s.Compact()
 	}
@@ -345,7 +346,7 @@ func (p *process) propose(s *parley.Step) {
 		c[i] = p.offered(parley.ID(i), k.number)
 	}
 	x := newKnown(c.encode())
-	k.mine = c[p.self].number
+	k.mine, k.heard[p.self] = c[p.self].number, x
 	k.keep(s, x)
 	k.run(s, func(in *tetra.Instance) { in.Propose(s, x.digest[:]) })
 }
@@ -394,15 +395,22 @@ func (p *process) lookAround(s *parley.Step) {
 	}
 	p.again(s, p.cur.number)
 	p.cur.request(s, true)
-	if p.isBehind(p.cur.number) {
-		p.restart() // the answers may be lost
+	_, decided := p.cur.in.Decision()
+	if decided || p.told(p.cur.number) || p.isBehind(p.cur.number) {
+		p.restart() // the answers may be lost, or the others have forgotten what is missing
+	}
+	stays := p.looked == p.cur.number
+	p.looked = p.cur.number
+	if m, ok := p.common(p.cur.number); ok && stays {
+		p.adopt(s, m)
 	}
 	if p.look() && p.member {
 		p.sayTips(s, p.self)
 	}
 }
 
-// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source.
+// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source. If only
+// the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
 func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 	c, ok := readCut(m.Body, p.c.N)
 	if !ok {
@@ -411,9 +419,14 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	p.claims[from] = c
 	for i, t := range c {
-		l := &p.lanes[i]
-		if t.number > l.done.number && l.at(t) == nil && p.claimed(parley.ID(i), t) > p.c.M {
-			p.fetch(s, from, want{lane: parley.ID(i), tip: t}, p.cur.number)
+		lack, _ := p.lanes[i].follow(t)
+		w := want{lane: parley.ID(i), tip: lack}
+		switch {
+		case lack == tip{}:
+		case p.claimed(w.lane, t) > p.c.M:
+			p.fetch(s, from, w, p.cur.number)
+		case w.lane == from:
+			p.request(s, from, w, p.cur.number)
 		}
 	}
 }
@@ -423,7 +436,7 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	if (waits || len(p.wants) > 0 || p.isBehind(k.number)) && !p.looking {
+	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told(k.number)) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}

@@ -117,19 +117,19 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 	}
 }
 
-// answerAsk sends decisions from a slot on, or checkpoints if it has forgotten them, and own batches that are not
-// ordered.
+// answerAsk sends own batches that are not ordered, decisions from a slot on, and checkpoints: another process may have
+// forgotten these decisions, and the asking process needs m+1 that tell the same.
 func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 	for _, b := range f.l.lanes[f.self].pending() {
 		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
 	}
 	past, i := f.l.past, slot-f.l.dropped-1
-	switch {
-	case slot <= f.l.dropped:
-		for _, c := range f.l.checks {
+	for _, c := range f.l.checks {
+		if c.slot >= slot {
 			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
 		}
-	case i < uint64(len(past)):
+	}
+	if i < uint64(len(past)) {
 		var body []byte
 		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
 			body = parley.AppendBytes(body, c.body)
