@@ -36,6 +36,7 @@ type catchup struct {
 	more      bool           // somebody knows decisions of later slots
 	answers   []answer       // by process: its last Answer
 	snapshots [][]parley.Msg // by process: its last two Snapshots
+	told      bool           // there is a new one since the last look
 	looked    uint64         // the current slot at the last look
 }
 
@@ -149,15 +150,9 @@ func (c *catchup) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg, slo
 	list := slices.DeleteFunc(c.snapshots[from], func(x parley.Msg) bool { return x.Seq == m.Seq || x.Seq < slot })
 	if m.Seq >= slot {
 		list = append(list, parley.Msg{Seq: m.Seq, Body: m.Body})
+		c.told = true
 	}
 	c.snapshots[from] = list[max(0, len(list)-2):]
-}
-
-// told reports whether any process has told a checkpoint of a slot or a later one.
-func (c *catchup) told(slot uint64) bool {
-	return slices.ContainsFunc(c.snapshots, func(list []parley.Msg) bool {
-		return slices.ContainsFunc(list, func(x parley.Msg) bool { return x.Seq >= slot })
-	})
 }
 
 // common returns the first checkpoint, of a slot or a later one, that m+1 processes tell alike.
@@ -197,5 +192,6 @@ func (c *catchup) state(v *parley.Vars, self parley.ID) {
 			v.Bytes("checkpoint", &m.Body)
 		})
 	})
+	v.Bool("told", &c.told)
 	parley.Num(v, "slot at the last look", &c.looked)
 }

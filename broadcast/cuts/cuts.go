@@ -112,7 +112,7 @@ func (p *process) Start(s *parley.Step) {
 	for _, b := range p.lanes[p.self].pending() {
 		s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
 	}
-	if p.last != nil {
+	if p.last != nil && !p.last.closed { // it is closed for a process that was admitted in it
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
@@ -236,7 +236,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // take holds a batch that comes from its source, or that was requested.
 func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	source, b, ok := readBatch(m.Body, p.c.N)
-	if !ok || len(m.Body) > p.c.Batch+headBytes+p.c.N*welcomeBytes || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
+	if !ok || len(m.Body) > p.c.longest() || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
 		s.Refuse(from, "batch that cannot be read")
 		return
 	}
@@ -246,7 +246,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*(p.c.Flight+p.c.longest()):
 		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
@@ -395,12 +395,11 @@ func (p *process) lookAround(s *parley.Step) {
 	}
 	p.again(s, p.cur.number)
 	p.cur.request(s, true)
-	_, decided := p.cur.in.Decision()
-	if decided || p.told(p.cur.number) || p.isBehind(p.cur.number) {
+	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind(p.cur.number) {
 		p.restart() // the answers may be lost, or the others have forgotten what is missing
 	}
 	stays := p.looked == p.cur.number
-	p.looked = p.cur.number
+	p.looked, p.told = p.cur.number, false
 	if m, ok := p.common(p.cur.number); ok && stays {
 		p.adopt(s, m)
 	}
@@ -436,7 +435,8 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told(k.number)) && !p.looking {
+	_, skips := p.common(k.number)
+	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told || skips) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}
