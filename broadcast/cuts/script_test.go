@@ -74,7 +74,9 @@ func (x *script) carry(id parley.ID, effects []parley.Effect) {
 	}
 }
 
-func (x *script) do(id parley.ID, clause func(p *process, s *parley.Step)) { x.carry(id, x.step(id, clause)) }
+func (x *script) do(id parley.ID, clause func(p *process, s *parley.Step)) {
+	x.carry(id, x.step(id, clause))
+}
 
 func (x *script) request(id parley.ID, payload string) {
 	x.do(id, func(p *process, s *parley.Step) { p.Request(s, problem.Request([]byte(payload))) })

@@ -1,0 +1,432 @@
+package cuts
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"parley"
+	"parley/agreement/tetra"
+)
+
+func batchOf(source parley.ID, after tip, requests ...string) batch {
+	var list [][]byte
+	for _, r := range requests {
+		list = append(list, []byte(r))
+	}
+	return newBatch(source, 0, after, list, nil)
+}
+
+// The chain of a lane from a cut decides what is delivered, whichever fork a process holds first. A tip that leads to
+// another batch than the last delivered one leaves the lane out.
+func TestForks(t *testing.T) {
+	a1, b1 := batchOf(3, tip{}, "a1"), batchOf(3, tip{}, "b1")
+	a2, b2 := batchOf(3, a1.tip, "a2"), batchOf(3, b1.tip, "b2")
+	a3, b3 := batchOf(3, a2.tip, "a3"), batchOf(3, b2.tip, "b3")
+	other := batchOf(1, tip{}, "other")
+	for _, order := range [][]batch{{a1, a2, b2, b1}, {b1, b2, a1, a2}, {a2, b2, b1, a1}} {
+		l := newLedger(Config{N: 4, M: 1}.withDefaults())
+		x := &l.lanes[3]
+		for _, b := range order {
+			x.add(b)
+		}
+		l.lanes[1].add(other)
+		var got []string
+		apply := func(slot uint64, c cut) {
+			l.apply(slot, c, newKnown(c.encode()), func(source parley.ID, seq uint64, request []byte) {
+				got = append(got, fmt.Sprint(string(request), source, seq))
+			})
+		}
+		apply(1, cut{{}, other.tip, {}, b2.tip})
+		x.add(a3)
+		x.add(b3)
+		apply(2, cut{{}, other.tip, {}, a3.tip}) // a fork, and an old tip
+		apply(3, cut{{}, {}, {}, b1.tip})
+		apply(4, cut{{}, {}, {}, b3.tip})
+		if want := "[other1 1 b13 1 b23 2 b33 3]"; fmt.Sprint(got) != want {
+			t.Errorf("delivered %v, %s is expected", got, want)
+		}
+		if len(x.loose) > 0 || x.size > 0 || x.tip() != b3.tip || l.total != 4 {
+			t.Errorf("%d batches are left, with %d bytes; the last one is %d", len(x.loose), x.size, x.tip().number)
+		}
+	}
+	x := lane{}
+	x.add(a1)
+	x.add(a3)
+	if lack, _ := x.follow(a3.tip); lack != a2.tip {
+		t.Errorf("batch %d is missing", lack.number)
+	}
+}
+
+// A process takes batches from their source only, one of each number, of the life of the lane, and well formed.
+func TestTakes(t *testing.T) {
+	good := batchOf(3, tip{}, "good")
+	huge := batchOf(3, tip{}, string(make([]byte, 2000)))
+	for what, m := range map[string]parley.Msg{ // order: each is judged alone
+		"slot":    {Kind: Batch, Seq: 1, Body: good.body},
+		"value":   {Kind: Batch, Value: 1, Body: good.body},
+		"origin":  {Kind: Batch, Origin: 1, Body: good.body},
+		"cut off": {Kind: Batch, Body: good.body[:len(good.body)-1]},
+		"longer":  {Kind: Batch, Body: append(slices.Clip(good.body), 0)},
+		"empty":   {Kind: Batch, Body: batchOf(3, tip{}).body},
+		"type":    {Kind: Batch, Body: append([]byte{aCut}, good.body[1:]...)},
+		"source":  {Kind: Batch, Body: batchOf(2, tip{}, "of another").body},
+		"life":    {Kind: Batch, Body: newBatch(3, 1, tip{}, [][]byte{[]byte("later")}, nil).body},
+		"huge":    {Kind: Batch, Body: huge.body},
+	} {
+		x := newScript(t, Config{Batch: 1000})
+		x.say(3, 1, m)
+		for id := range x.procs[1].lanes {
+			if l := &x.procs[1].lanes[id]; l.size > 0 {
+				t.Errorf("%s: the batch is taken", what)
+			}
+		}
+	}
+	x := newScript(t, Config{})
+	x.say(3, 1, parley.Msg{Kind: Batch, Body: good.body})
+	size := x.procs[1].lanes[3].size
+	x.say(3, 1, parley.Msg{Kind: Batch, Body: batchOf(3, tip{}, "second").body})
+	x.say(3, 1, parley.Msg{Kind: Batch, Body: good.body})
+	if l := &x.procs[1].lanes[3]; size == 0 || l.size != size {
+		t.Errorf("%d bytes, then %d", size, l.size)
+	}
+}
+
+// What a process says in the slot that it has delivered is durable, too.
+func TestLastSlotIsDurable(t *testing.T) {
+	x := newScript(t, Config{Durable: true})
+	x.request(0, "a")
+	x.deliver(all...)
+	for _, id := range []parley.ID{0, 2, 3} {
+		x.say(id, 1, parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift})
+	}
+	if p := x.procs[1]; p.last.number != 1 || p.last.in.View() != 1 {
+		t.Fatalf("in slot %d it is in view %d", p.last.number, p.last.in.View())
+	}
+	x.restart(1, 1)
+	if p := x.procs[1]; p.last.number != 1 || p.last.in.View() != 1 {
+		t.Errorf("after a restart it is in view %d of slot %d", p.last.in.View(), p.last.number)
+	}
+}
+
+// A process takes part in a slot until a quorum has decided it. Then it tells the decision to those who ask.
+func TestClosed(t *testing.T) {
+	x := newScript(t, Config{})
+	x.request(0, "a")
+	x.deliver(all...)
+	p := x.procs[1]
+	vouch := parley.Msg{Kind: tetra.Vouch, Seq: 2, Body: make([]byte, 32)}
+	wish := parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift}
+	x.say(0, 1, vouch)
+	x.say(0, 1, wish)
+	if p.last.closed {
+		t.Error("two processes of four close a slot")
+	}
+	x.say(2, 1, vouch)
+	x.say(0, 1, wish)
+	if !p.last.closed {
+		t.Error("three processes of four do not close a slot")
+	}
+	x.flight = nil
+	x.say(3, 1, wish)
+	if len(x.flight) != 1 || x.flight[0].to != 3 || x.flight[0].m.Kind != tetra.Decided || len(x.flight[0].m.Body) != 32 {
+		t.Errorf("it answers %v", x.flight)
+	}
+}
+
+// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks the others to repeat them.
+func TestAsksWhatItLost(t *testing.T) {
+	for ahead := range uint64(2) {
+		x := newScript(t, Config{})
+		x.say(3, 1, parley.Msg{Kind: tetra.Vouch, Seq: 2 + ahead, Body: make([]byte, 32)})
+		asks := func() bool {
+			return slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == tetra.Wish && l.m.Value == 1 })
+		}
+		x.request(0, "a")
+		x.deliver(all...)
+		for _, l := range []parley.ID{0, 2, 3} {
+			x.lose(l)
+		}
+		x.request(0, "b")
+		asked := false
+		x.deliverIf(func(l letter) bool { asked = asked || asks(); return !asked && l.to != 3 })
+		x.deliver(all...)
+		if asked != (ahead == 1) {
+			t.Errorf("a message of slot %d is early, and the process asks: %v", 2+ahead, asked)
+		}
+	}
+}
+
+// A process takes over a checkpoint only if m+1 processes tell it alike, and if it gets no further otherwise.
+func TestOneCheckpoint(t *testing.T) {
+	x := newScript(t, Config{})
+	l := newLedger(x.c)
+	l.total = 7
+	told := parley.Msg{Kind: Snapshot, Seq: 5, Body: l.encode()}
+	x.say(3, 1, told)
+	x.say(3, 1, told)
+	looks := func() {
+		for range 4 {
+			x.fire(1, lookTimer)
+		}
+	}
+	looks()
+	l.total = 8
+	x.say(0, 1, parley.Msg{Kind: Snapshot, Seq: 5, Body: l.encode()})
+	looks()
+	if p := x.procs[1]; p.cur.number != 1 {
+		t.Fatalf("it believes one process, and is in slot %d", p.cur.number)
+	}
+	if x.fire(1, lookTimer); x.timers[1][lookTimer] {
+		t.Error("it looks around for ever")
+	}
+	x.say(2, 1, told)
+	looks()
+	if p := x.procs[1]; p.cur.number != 6 || p.total != 7 || len(x.told[1]) != 1 || x.told[1][0].Seq != 7 {
+		t.Errorf("it is in slot %d after %d requests, and indicates %v", p.cur.number, p.total, x.told[1])
+	}
+}
+
+// A process that restarts a little behind delivers everything, although the others also tell checkpoints.
+func TestKeepsUp(t *testing.T) {
+	x := newScript(t, Config{Durable: true, Checkpoint: 2})
+	for k := range 3 {
+		x.request(0, fmt.Sprint(k))
+		x.deliver(0, 1, 3)
+	}
+	x.restart(2, 1)
+	x.deliver(all...)
+	if got := fmt.Sprint(x.delivered[2]); got != "[0 1 2]" || len(x.told[2]) > 0 {
+		t.Errorf("it delivers %s, and indicates %v", got, x.told[2])
+	}
+}
+
+// An owner proposes the batches of a strict lane only if 2m+1 processes claim to hold them. A lane becomes strict if
+// the cut of a slot that failed has a batch of it that fewer processes claim.
+func TestStrict(t *testing.T) {
+	for claims := range 5 {
+		p := newProcess(Config{N: 4, M: 1}.withDefaults(), 1)
+		b := batchOf(3, tip{}, "b")
+		p.lanes[3].add(b)
+		for id := range claims {
+			p.claims[id] = cut{3: b.tip}
+		}
+		p.cur.hear(0, cut{3: b.tip}.encode())
+		p.judge(p.cur, true, 0)
+		if strict := p.strict[3] == 1+strictFor; strict != (claims < 3) || p.strict[2] > 0 {
+			t.Errorf("%d claims: strict: %v", claims, strict)
+		}
+		p.strict[3] = 10
+		for slot, free := range map[uint64]bool{10: false, 11: true} { // order: each is judged alone
+			if got := p.offered(3, slot) == b.tip; got != (free || claims >= 3) {
+				t.Errorf("%d claims, slot %d: offered: %v", claims, slot, got)
+			}
+		}
+	}
+}
+
+// A process does not echo a cut without new batches, or one that leaves out a lane that is overdue.
+func TestUseful(t *testing.T) {
+	p := newProcess(Config{N: 4, M: 1}.withDefaults(), 1)
+	b2, b3 := batchOf(2, tip{}, "b2"), batchOf(3, tip{}, "b3")
+	p.lanes[2].add(b2)
+	p.lanes[3].add(b3)
+	without, with := cut{{}, {}, {}, b3.tip}, cut{{}, {}, b2.tip, b3.tip}
+	if p.useful(make(cut, 4)) || !p.useful(without) {
+		t.Error("no batch is due, and exactly cuts with new batches are useful")
+	}
+	for id := range 3 {
+		p.claims[id] = with
+		for p.looks[2] = 0; p.looks[2] <= overdueAfter; {
+			if !p.useful(without) {
+				t.Fatalf("%d claims: it is overdue after %d looks", id+1, p.looks[2])
+			}
+			if waits := p.look(); id == 0 && waits != (p.looks[2] > 1) {
+				t.Errorf("look %d: a batch waits: %v", p.looks[2], waits)
+			}
+		}
+		if p.useful(without) != (id < 2) || !p.useful(with) {
+			t.Errorf("%d claims: overdue: %v", id+1, !p.useful(without))
+		}
+	}
+	p.lanes[2].done = b2.tip
+	if p.look(); !p.useful(without) || p.looks[2] != 0 {
+		t.Error("the lane is overdue after its batch is ordered")
+	}
+}
+
+// View 0 is eight times as long as slots usually take, within bounds. Slots that fail have no influence.
+func TestUsual(t *testing.T) {
+	p := newProcess(Config{N: 4, M: 1, Least: 1000, Most: 5000}.withDefaults(), 1)
+	if p.wait() != 1000 {
+		t.Errorf("at first, view 0 takes %d", p.wait())
+	}
+	p.cur.began = 100
+	p.judge(p.cur, false, 5000)
+	p.cur.timing = true
+	p.judge(p.cur, true, 5000)
+	if p.usual != 0 {
+		t.Error("slots without a timer, or without a decision, count")
+	}
+	for range 100 {
+		p.judge(p.cur, false, 500)
+	}
+	if p.usual < 390 || p.usual > 400 || p.wait() != 8*p.usual {
+		t.Errorf("slots take 400, and usually %d; view 0 takes %d", p.usual, p.wait())
+	}
+	p.usual = 2000
+	if p.wait() != 5000 {
+		t.Errorf("view 0 takes %d", p.wait())
+	}
+}
+
+// A source sends its next batch when the one before is ordered, or in the cut of the owner. If it is in no cut, the
+// source waits until it can fill a batch.
+func TestNextBatch(t *testing.T) {
+	x := newScript(t, Config{Batch: 1000, Queue: 10_000, Flight: 3000})
+	last := func() uint64 { return x.procs[1].lanes[1].tip().number }
+	x.request(1, "one")
+	x.request(1, "two")
+	if last() != 1 {
+		t.Errorf("it sends batch %d", last())
+	}
+	x.deliverIf(func(l letter) bool { return l.to == 0 && l.m.Kind == Batch })
+	x.deliverIf(func(l letter) bool { return l.to == 1 && l.m.Kind == tetra.Proposal })
+	if last() != 2 {
+		t.Errorf("its batch is in the cut of the owner, and it sends batch %d", last())
+	}
+	x.request(1, "three")
+	if last() != 2 {
+		t.Errorf("it sends batch %d", last())
+	}
+	for range 9 {
+		x.request(1, string(make([]byte, 900)))
+	}
+	if l := &x.procs[1].lanes[1]; last() < 4 || l.size > 3000+x.c.longest() {
+		t.Errorf("it sends batch %d, and %d bytes are in flight", last(), l.size)
+	}
+}
+
+// Noise of m processes does not start the timer of a slot.
+func TestNoise(t *testing.T) {
+	x := newScript(t, Config{})
+	noise := parley.Msg{Kind: tetra.Vouch, Seq: 1, Body: make([]byte, 32)}
+	x.say(3, 1, noise)
+	if x.timers[1][viewTimer] {
+		t.Error("one process starts the timer")
+	}
+	x.say(3, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
+	x.say(2, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
+	if x.timers[1][viewTimer] || x.procs[1].speakers(1) != 1 {
+		t.Error("requests to repeat count")
+	}
+	x.say(2, 1, noise)
+	if !x.timers[1][viewTimer] {
+		t.Error("two processes do not start the timer")
+	}
+}
+
+// If m+1 processes speak for a cut, a process requests the missing batches, newest first: from the process that told
+// the cut, and later from all.
+func TestFetches(t *testing.T) {
+	x := newScript(t, Config{})
+	b1 := batchOf(3, tip{}, "one")
+	b2 := batchOf(3, b1.tip, "two")
+	for _, b := range []batch{b1, b2} {
+		x.procs[2].lanes[3].add(b)
+	}
+	c := newKnown(cut{3: b2.tip}.encode())
+	x.say(0, 1, parley.Msg{Kind: tetra.Proposal, Seq: 1, Body: c.body})
+	x.say(0, 1, parley.Msg{Kind: tetra.Echo, Seq: 1, Body: c.digest[:]})
+	if len(x.flight) > 0 {
+		t.Errorf("it says %v", x.flight)
+	}
+	x.say(2, 1, parley.Msg{Kind: tetra.Echo, Seq: 1, Body: c.digest[:]})
+	if len(x.flight) != 1 || x.flight[0].to != 0 || x.flight[0].m.Kind != Fetch {
+		t.Fatalf("it does not request the batch from the owner alone: %v", x.flight)
+	}
+	x.flight = nil
+	x.fire(1, lookTimer)
+	x.deliverIf(func(l letter) bool { return l.m.Kind == Fetch && l.to == 2 || l.m.Kind == Batch && l.from == 2 })
+	if p := x.procs[1]; p.lanes[3].tip() != b2.tip || !p.cur.in.Spoke() || len(p.wants) > 0 {
+		t.Errorf("it holds batches up to %d, and wants %d", p.lanes[3].tip().number, len(p.wants))
+	}
+}
+
+// A process that knows a decision requests the cut if nobody has told it.
+func TestFetchesCut(t *testing.T) {
+	x := newScript(t, Config{})
+	x.request(0, "a")
+	x.deliverIf(func(l letter) bool { return l.m.Kind != tetra.Proposal || l.to != 1 })
+	x.demand("a", all...)
+}
+
+// An answer to a request has batches down to the number that was requested, and a megabyte of them.
+func TestAnswerFetch(t *testing.T) {
+	x := newScript(t, Config{})
+	p := x.procs[1]
+	end := tip{}
+	var list []batch
+	for range 10 {
+		b := newBatch(3, 0, end, [][]byte{make([]byte, 200<<10)}, nil)
+		list, end = append(list, b), b.tip
+		p.lanes[3].add(b)
+	}
+	for down, want := range map[uint64]int{0: 6, 1: 6, 9: 2, 10: 1, 11: 0} { // order: each is judged alone
+		effects := x.step(1, func(p *process, s *parley.Step) {
+			p.Receive(s, 2, parley.Msg{Kind: Fetch, Origin: 3, Seq: 10, Value: down, Body: list[9].digest[:]})
+		})
+		if got := sends(effects, Batch); len(got) != want {
+			t.Errorf("batches 10 to %d are requested, and %d are sent", down, len(got))
+		}
+	}
+	effects := x.step(1, func(p *process, s *parley.Step) {
+		p.Receive(s, 2, parley.Msg{Kind: Fetch, Origin: 3, Seq: 10, Body: list[9].digest[:31]})
+		p.Receive(s, 2, parley.Msg{Kind: Fetch, Origin: 3, Seq: 10, Body: list[8].digest[:]})
+	})
+	if got := sends(effects, Batch); len(got) > 0 {
+		t.Error("it answers a request for a batch that is not here")
+	}
+}
+
+// A process that lost its state says nothing in a slot until it is admitted, not even when its new life owns the slot.
+func TestJoinerIsSilent(t *testing.T) {
+	x := newScript(t, Config{Tenure: 1})
+	x.request(1, "a")
+	x.deliver(all...)
+	x.restart(2, 1)
+	spoke := func(l letter) bool { return l.from == 2 && l.m.Kind <= tetra.Decided }
+	x.request(0, "b")
+	admitted := uint64(0)
+	for range 2000 {
+		if len(x.flight) == 0 { // all timers run out
+			for _, id := range all {
+				x.fire(id, viewTimer)
+				x.fire(id, lookTimer)
+			}
+		}
+		if len(x.flight) == 0 {
+			break
+		}
+		l := x.flight[0]
+		x.flight = x.flight[1:]
+		x.say(l.from, l.to, l.m)
+		if p := x.procs[2]; p.member && admitted == 0 {
+			admitted = p.cur.number
+		}
+		for _, l := range x.flight {
+			if spoke(l) && (admitted == 0 || l.m.Seq < admitted) {
+				t.Fatalf("it takes part from slot %d on, and says %+v", admitted, l.m)
+			}
+		}
+	}
+	if admitted == 0 {
+		t.Error("it is not admitted")
+	}
+	x.request(2, "c")
+	x.settle(all...)
+	x.demand("c", all...)
+	if l := x.procs[0].lanes[2]; l.life != 1 {
+		t.Errorf("its lane has life %d", l.life)
+	}
+}
