@@ -236,7 +236,18 @@ func TestTenure(t *testing.T) {
 	if got := fmt.Sprint(owners); got != want {
 		t.Errorf("owners %s, %s are expected", got, want)
 	}
-	if len(x.bench) > 1 {
-		t.Errorf("%d processes are benched", len(x.bench))
+	x = tenure{fails: make([]uint8, 4)}
+	for range 20 {
+		if x.decided(true, 2, 1); len(x.bench) != 1 {
+			t.Errorf("%d processes are benched", len(x.bench))
+		}
+	}
+	if got := fmt.Sprint(x.fails); got != "[5 5 5 5]" {
+		t.Errorf("tenures in a row that ended with nothing: %s", got)
+	}
+	at := x.owner
+	x.decided(false, 2, 1)
+	if x.decided(false, 2, 1); x.owner == at || x.fails[at] != 0 {
+		t.Errorf("process %d is the owner after process %d, which failed %d times in a row", x.owner, at, x.fails[at])
 	}
 }

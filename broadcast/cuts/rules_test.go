@@ -162,9 +162,9 @@ func TestOneCheckpoint(t *testing.T) {
 	x := newScript(t, Config{})
 	l := newLedger(x.c)
 	l.total = 7
-	told := parley.Msg{Kind: Snapshot, Seq: 5, Body: l.encode()}
-	x.say(3, 1, told)
-	x.say(3, 1, told)
+	snapshot := parley.Msg{Kind: Snapshot, Seq: 5, Body: l.encode()}
+	x.say(3, 1, snapshot)
+	x.say(3, 1, snapshot)
 	looks := func() {
 		for range 4 {
 			x.fire(1, lookTimer)
@@ -180,7 +180,7 @@ func TestOneCheckpoint(t *testing.T) {
 	if x.fire(1, lookTimer); x.timers[1][lookTimer] {
 		t.Error("it looks around for ever")
 	}
-	x.say(2, 1, told)
+	x.say(2, 1, snapshot)
 	looks()
 	if p := x.procs[1]; p.cur.number != 6 || p.total != 7 || len(x.told[1]) != 1 || x.told[1][0].Seq != 7 {
 		t.Errorf("it is in slot %d after %d requests, and indicates %v", p.cur.number, p.total, x.told[1])
@@ -326,7 +326,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// If m+1 processes speak for a cut, a process requests the missing batches, newest first: from the process that told
+// If m+1 processes speak for a cut, a process requests the missing batches, newest first: from the process that sent
 // the cut, and later from all.
 func TestFetches(t *testing.T) {
 	x := newScript(t, Config{})
@@ -353,7 +353,7 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// A process that knows a decision requests the cut if nobody has told it.
+// A process that knows a decision requests the cut if it has not received it.
 func TestFetchesCut(t *testing.T) {
 	x := newScript(t, Config{})
 	x.request(0, "a")
@@ -395,7 +395,7 @@ func TestJoinerIsSilent(t *testing.T) {
 	x.request(1, "a")
 	x.deliver(all...)
 	x.restart(2, 1)
-	spoke := func(l letter) bool { return l.from == 2 && l.m.Kind <= tetra.Decided }
+	spoke := func(l letter) bool { return l.from == 2 && l.m.Kind < tetra.Decided }
 	x.request(0, "b")
 	admitted := uint64(0)
 	for range 2000 {
@@ -428,5 +428,65 @@ func TestJoinerIsSilent(t *testing.T) {
 	x.demand("c", all...)
 	if l := x.procs[0].lanes[2]; l.life != 1 {
 		t.Errorf("its lane has life %d", l.life)
+	}
+}
+
+// A process that believes m+1 claims requests all batches that it lacks, and not only the last one.
+func TestFetchesChain(t *testing.T) {
+	x := newScript(t, Config{})
+	b1 := batchOf(3, tip{}, "one")
+	b2 := batchOf(3, b1.tip, "two")
+	for _, id := range []parley.ID{0, 2} {
+		x.say(id, 1, parley.Msg{Kind: Tips, Body: cut{3: b2.tip}.encode()})
+	}
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: b2.body})
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: b1.body})
+	if p := x.procs[1]; p.lanes[3].tip() != b2.tip || len(p.wants) > 0 {
+		t.Errorf("it holds batches up to %d, and wants %d", p.lanes[3].tip().number, len(p.wants))
+	}
+}
+
+// A source that restarts sends again what is not ordered.
+func TestRepeatsBatches(t *testing.T) {
+	x := newScript(t, Config{Durable: true})
+	x.request(1, "a")
+	for _, id := range all {
+		x.lose(id)
+	}
+	x.restart(1, 1)
+	x.deliver(all...)
+	x.demand("a", all...)
+}
+
+// In another life of its source, a lane goes on after the last delivered batch.
+func TestOtherLife(t *testing.T) {
+	l := lane{}
+	b1 := batchOf(3, tip{}, "one")
+	b2 := batchOf(3, b1.tip, "two")
+	for _, b := range []batch{b1, b2, batchOf(3, b2.tip, "three"), batchOf(3, b2.tip, "fork")} {
+		l.add(b)
+	}
+	l.advance(b1.tip, func(*batch) {})
+	l.begin(1)
+	if l.life != 1 || l.tip() != b1.tip || l.size != 0 || len(l.loose) > 0 {
+		t.Errorf("life %d, batches up to %d, %d bytes, %d loose batches", l.life, l.tip().number, l.size, len(l.loose))
+	}
+}
+
+// What is older than the last two checkpoints is forgotten.
+func TestForgets(t *testing.T) {
+	x := newScript(t, Config{Checkpoint: 2, Durable: true})
+	for k := range 20 {
+		x.request(0, fmt.Sprint(k))
+		x.deliver(all...)
+	}
+	for id, p := range x.procs {
+		if len(p.past) > 4 || len(p.lanes[0].chain) > 4 || len(p.checks) != 2 || p.dropped != p.checks[0].slot {
+			t.Errorf("process %d keeps %d slots, %d batches and %d checkpoints; %d slots are forgotten", id, len(p.past),
+				len(p.lanes[0].chain), len(p.checks), p.dropped)
+		}
+		if len(x.logs[id]) > 60 {
+			t.Errorf("the log of process %d has %d records", id, len(x.logs[id]))
+		}
 	}
 }
