@@ -163,6 +163,9 @@ func TestOneCheckpoint(t *testing.T) {
 	l := newLedger(x.c)
 	l.total = 7
 	snapshot := parley.Msg{Kind: Snapshot, Seq: 5, Body: l.encode()}
+	vouch := parley.Msg{Kind: tetra.Vouch, Seq: 2, Body: make([]byte, 32)}
+	x.say(0, 1, vouch)
+	x.say(3, 1, vouch)
 	x.say(3, 1, snapshot)
 	x.say(3, 1, snapshot)
 	looks := func() {
@@ -185,6 +188,9 @@ func TestOneCheckpoint(t *testing.T) {
 	if p := x.procs[1]; p.cur.number != 6 || p.total != 7 || len(x.told[1]) != 1 || x.told[1][0].Seq != 7 {
 		t.Errorf("it is in slot %d after %d requests, and indicates %v", p.cur.number, p.total, x.told[1])
 	}
+	if x.procs[1].cur.in.Backed(vouch.Body) {
+		t.Error("messages of slot 2 count in slot 6")
+	}
 }
 
 // A process that restarts a little behind delivers everything, although the others also tell checkpoints.
@@ -195,6 +201,11 @@ func TestKeepsUp(t *testing.T) {
 		x.deliver(0, 1, 3)
 	}
 	x.restart(2, 1)
+	x.deliverIf(func(l letter) bool { return l.from == 2 || l.m.Kind == Snapshot })
+	if !x.timers[2][lookTimer] {
+		t.Error("it does not look around")
+	}
+	x.fire(2, lookTimer)
 	x.deliver(all...)
 	if got := fmt.Sprint(x.delivered[2]); got != "[0 1 2]" || len(x.told[2]) > 0 {
 		t.Errorf("it delivers %s, and indicates %v", got, x.told[2])
@@ -294,6 +305,10 @@ func TestNextBatch(t *testing.T) {
 	x.deliverIf(func(l letter) bool { return l.to == 1 && l.m.Kind == tetra.Proposal })
 	if last() != 2 {
 		t.Errorf("its batch is in the cut of the owner, and it sends batch %d", last())
+	}
+	x.request(0, "of the owner")
+	if got := len(x.procs[0].cur.cuts); got != 1 {
+		t.Errorf("the owner proposes %d cuts", got)
 	}
 	x.request(1, "three")
 	if last() != 2 {
@@ -456,6 +471,30 @@ func TestRepeatsBatches(t *testing.T) {
 	x.restart(1, 1)
 	x.deliver(all...)
 	x.demand("a", all...)
+}
+
+// A process that restarts asks all sources for what is not ordered.
+func TestAsksForBatches(t *testing.T) {
+	x := newScript(t, Config{Durable: true})
+	x.request(1, "a")
+	x.restart(2, 1)
+	x.deliverIf(func(l letter) bool { return l.m.Kind == Ask || l.m.Kind == Batch && l.to == 2 })
+	if got := x.procs[2].lanes[1].tip(); got.number != 1 {
+		t.Errorf("it holds batches up to %d", got.number)
+	}
+}
+
+// A process that lost its state asks to be admitted until it is.
+func TestKnocksAgain(t *testing.T) {
+	x := newScript(t, Config{})
+	x.restart(2, 1)
+	for range 3 {
+		if !slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == Knock && l.m.Value == 1 }) {
+			t.Error("it does not ask")
+		}
+		x.flight = nil
+		x.fire(2, lookTimer)
+	}
 }
 
 // In another life of its source, a lane goes on after the last delivered batch.
