@@ -277,7 +277,7 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.last.close(p.at)
 	case m.Kind == tetra.Decided:
 	case m.Seq <= p.dropped:
-		p.answerAsk(s, from, m.Seq)
+		p.tell(s, from, m.Seq)
 	default:
 		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1-p.dropped].value()})
 	}

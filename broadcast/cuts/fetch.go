@@ -117,16 +117,21 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 	}
 }
 
-// answerAsk sends own batches that are not ordered, decisions from a slot on, and checkpoints: another process may have
-// forgotten these decisions, and the asking process needs m+1 that tell the same.
+// answerAsk sends own batches that are not ordered, and what is known from a slot on.
 func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 	for _, b := range f.l.lanes[f.self].pending() {
 		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
 	}
+	f.tell(s, from, slot)
+}
+
+// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
+// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
+func (f *fetcher) tell(s *parley.Step, to parley.ID, slot uint64) {
 	past, i := f.l.past, slot-f.l.dropped-1
 	for _, c := range f.l.checks {
 		if c.slot >= slot {
-			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+			s.Send(to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
 		}
 	}
 	if i < uint64(len(past)) {
@@ -134,7 +139,7 @@ func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
 			body = parley.AppendBytes(body, c.body)
 		}
-		s.Send(from, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		s.Send(to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
 	}
 }
 
