@@ -159,13 +159,16 @@ func (c *catchup) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg, slo
 func (c *catchup) common(slot uint64) (first parley.Msg, ok bool) {
 	for _, list := range c.snapshots {
 		for _, x := range list {
+			if x.Seq < slot {
+				continue
+			}
 			count := 0
 			for _, other := range c.snapshots {
 				if slices.ContainsFunc(other, func(y parley.Msg) bool { return x.Equal(y) }) {
 					count++
 				}
 			}
-			if count > c.m && x.Seq >= slot && (!ok || x.Seq < first.Seq) {
+			if count > c.m && (!ok || x.Seq < first.Seq) {
 				first, ok = x, true
 			}
 		}

@@ -17,7 +17,8 @@ type Config struct {
 	Durable bool
 	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may
 	// wait for a batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process
-	// sends, by default 32 batches, and one more. The others keep twice as many bytes of it.
+	// sends, by default 32 batches, and one more; each batch counts as 1 KiB more than it has. The others keep twice as
+	// many bytes of it.
 	Batch, Queue, Flight int
 	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8
 	// times the usual duration of a slot. Each view is twice as long as the view before.

@@ -246,7 +246,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*(p.c.Flight+p.c.longest()):
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > 2*(p.c.Flight+perBatch+p.c.longest()):
 		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
