@@ -14,6 +14,10 @@ const earlyPerPeer = 64
 // n+1 votes of each of four phases.
 const mostBody = 200
 
+// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view 0, in
+// which those who know the decision could answer.
+const skipAfter = 4
+
 // message is a message that waits for its slot.
 type message struct {
 	from parley.ID
@@ -38,6 +42,7 @@ type catchup struct {
 	snapshots [][]parley.Msg // by process: its last two Snapshots
 	told      bool           // there is a new one since the last look
 	looked    uint64         // the current slot at the last look
+	stays     int            // how many looks in a row have seen this slot
 }
 
 func newCatchup(c Config) catchup {
@@ -197,4 +202,5 @@ func (c *catchup) state(v *parley.Vars, self parley.ID) {
 	})
 	v.Bool("told", &c.told)
 	parley.Num(v, "slot at the last look", &c.looked)
+	parley.Num(v, "looks in it", &c.stays)
 }

@@ -77,6 +77,9 @@ func (c Config) check() error {
 // longest returns the bytes of the longest batch.
 func (c Config) longest() int { return c.Batch + headBytes + c.N*welcomeBytes }
 
+// most returns the cost of the batches that a process keeps of a lane: a source may be one slot ahead.
+func (c Config) most() int { return 2 * (c.Flight + perBatch + c.longest()) }
+
 // New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()

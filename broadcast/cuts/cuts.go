@@ -50,6 +50,11 @@
 // make up a batch in the name of a correct process, and answer the requests for it. Cost: if a source reaches only the
 // owner, the slot fails, and its lane is strict for some time.
 //
+// A process that is asked for decisions also sends its checkpoints. The process that asks takes over a checkpoint only
+// if it remains in its slot for the length of view 0. Motive: one process may have forgotten a decision that another
+// process still has, so neither the decision nor a checkpoint has m+1 witnesses otherwise. Cost: while messages are
+// slow, a process may skip deliveries that others keep.
+//
 // Checkpoints need no messages. Motive: when a process delivers a slot, a quorum has taken part in this slot, so m+1
 // correct processes have delivered the slot before. Cost: a process that is far behind must wait until m+1 others tell
 // the same checkpoint.
@@ -246,7 +251,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > 2*(p.c.Flight+perBatch+p.c.longest()):
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
 		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
@@ -398,9 +403,12 @@ func (p *process) lookAround(s *parley.Step) {
 	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind(p.cur.number) {
 		p.restart() // the answers may be lost, or the others have forgotten what is missing
 	}
-	stays := p.looked == p.cur.number
-	p.looked, p.told = p.cur.number, false
-	if m, ok := p.common(p.cur.number); ok && stays {
+	p.told = false
+	if p.looked != p.cur.number {
+		p.looked, p.stays = p.cur.number, 0
+	}
+	p.stays++
+	if m, ok := p.common(p.cur.number); ok && p.stays > skipAfter {
 		p.adopt(s, m)
 	}
 	if p.look() && p.member {

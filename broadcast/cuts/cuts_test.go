@@ -208,7 +208,7 @@ func TestLimits(t *testing.T) {
 		send(parley.Msg{Kind: tetra.Vouch, Seq: 1, Body: fmt.Appendf(nil, "%032d", k)})
 		send(parley.Msg{Kind: Answer, Seq: 1, Body: bytes.Repeat([]byte{0}, 65)})
 	}
-	if l, limit := &p.lanes[3], 2*(c.Flight+perBatch+c.longest()); l.size > limit || l.size < limit-3000 {
+	if l, limit := &p.lanes[3], c.most(); l.size > limit || l.size < limit-3000 {
 		t.Errorf("%d bytes of a lane are kept, and the limit is %d", l.size, limit)
 	}
 	if len(p.early) > earlyPerPeer {

@@ -393,7 +393,7 @@ func TestCheckpointOfOne(t *testing.T) {
 		if early { // the faulty process tells the last checkpoint
 			x.deliver(0, 2)
 			c := x.procs[0].checks[1]
-			for range 2 {
+			for range 2 * skipAfter {
 				x.say(3, 2, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
 				x.fire(2, lookTimer)
 				x.deliver(0, 2)

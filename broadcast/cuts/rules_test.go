@@ -86,7 +86,7 @@ func TestOneCheckpoint(t *testing.T) {
 	x.say(3, 1, snapshot)
 	x.say(3, 1, snapshot)
 	looks := func() {
-		for range 4 {
+		for range 2 * skipAfter {
 			x.fire(1, lookTimer)
 		}
 	}
@@ -122,7 +122,9 @@ func TestKeepsUp(t *testing.T) {
 	if !x.timers[2][lookTimer] {
 		t.Error("it does not look around")
 	}
-	x.fire(2, lookTimer)
+	for range skipAfter {
+		x.fire(2, lookTimer)
+	}
 	x.deliver(all...)
 	if got := fmt.Sprint(x.delivered[2]); got != "[0 1 2]" || len(x.told[2]) > 0 {
 		t.Errorf("it delivers %s, and indicates %v", got, x.told[2])
