@@ -32,6 +32,10 @@ func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	if r.IntN(4) == 0 {
 		c.N, c.M = 7, 2
 	}
+	if r.IntN(3) == 0 { // few requests fill a batch, and few batches a lane
+		c.Batch, c.Queue = 8+r.IntN(20), 1000
+		c.Flight = c.Batch + r.IntN(3*perBatch)
+	}
 	opt := sim.Options{Seed: seed, Faulty: map[parley.ID]faulty.Behavior{}, Until: 8_000_000, Heal: 1 + tick(150_000)}
 	how := []faulty.Behavior{faulty.Any, faulty.Any, faulty.Random, faulty.TwoFaced, faulty.Silent, faulty.Twin}
 	bad := r.Perm(c.N)[:c.M]
