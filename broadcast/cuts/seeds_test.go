@@ -26,7 +26,7 @@ func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 78))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
 	c := Config{
-		N: 4, M: 1, Durable: durable, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000, Least: 1500 + tick(6000), Most: 60_000,
+		N: 4, M: 1, Durable: durable, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000, Least: 1000 + tick(6000), Most: 60_000,
 		Checkpoint: 1 + r.IntN(6)*r.IntN(40),
 	}
 	if r.IntN(4) == 0 {
