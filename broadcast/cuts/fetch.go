@@ -38,8 +38,11 @@ func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
 	if a.bytes == 0 || now >= a.since+f.l.c.Least/4 {
 		*a = allowance{since: now}
 	}
+	if a.bytes >= burst {
+		return false
+	}
 	a.bytes += bytes
-	return a.bytes <= burst
+	return true
 }
 
 // fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before. If from is the

@@ -193,6 +193,7 @@ func TestAnswerFetch(t *testing.T) {
 		p.lanes[3].add(b)
 	}
 	for down, want := range map[uint64]int{0: 6, 1: 6, 9: 2, 10: 1, 11: 0} { // order: each is judged alone
+		p.spent[2] = allowance{}
 		effects := x.step(1, func(p *process, s *parley.Step) {
 			p.Receive(s, 2, parley.Msg{Kind: Fetch, Origin: 3, Seq: 10, Value: down, Body: list[9].digest[:]})
 		})
