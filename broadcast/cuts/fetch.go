@@ -38,8 +38,11 @@ func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
 	if a.bytes == 0 || now >= a.since+f.l.c.Least/4 {
 		*a = allowance{since: now}
 	}
+	if a.bytes >= burst {
+		return false
+	}
 	a.bytes += bytes
-	return a.bytes <= burst
+	return true
 }
 
 // fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before. If from is the
@@ -133,30 +136,32 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 	}
 }
 
-// answerAsk sends decisions from a slot on, or checkpoints if it has forgotten them, and own batches that are not
-// ordered.
+// answerAsk sends own batches that are not ordered, and what is known from a slot on.
 func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 	for _, b := range f.l.lanes[f.self].pending() {
 		if f.spend(s.Now, from, len(b.body)) {
 			s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
 		}
 	}
+	f.tell(s, from, slot)
+}
+
+// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
+// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
+func (f *fetcher) tell(s *parley.Step, to parley.ID, slot uint64) {
 	past, i := f.l.past, slot-f.l.dropped-1
-	switch {
-	case slot <= f.l.dropped:
-		for _, c := range f.l.checks {
-			if !f.spend(s.Now, from, len(c.body)) {
-				return
-			}
-			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+	for _, c := range f.l.checks {
+		if c.slot >= slot && f.spend(s.Now, to, len(c.body)) {
+			s.Send(to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
 		}
-	case i < uint64(len(past)):
+	}
+	if i < uint64(len(past)) {
 		var body []byte
 		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
 			body = parley.AppendBytes(body, c.body)
 		}
-		if f.spend(s.Now, from, len(body)) {
-			s.Send(from, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		if f.spend(s.Now, to, len(body)) {
+			s.Send(to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
 		}
 	}
 }

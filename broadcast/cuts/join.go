@@ -1,6 +1,10 @@
 package cuts
 
-import "parley"
+import (
+	"slices"
+
+	"parley"
+)
 
 // join makes this process a member.
 func (p *process) join(s *parley.Step) {
@@ -28,14 +32,16 @@ func (p *process) admitted(s *parley.Step) {
 }
 
 // adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
-func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
-	switch {
-	case !p.skip(s, m.Seq, m.Body):
-		s.Refuse(from, "checkpoint that cannot be read")
-	case p.c.Durable:
+func (p *process) adopt(s *parley.Step, m parley.Msg) {
+	if !p.skip(s, m.Seq, m.Body) {
+		s.Refuse(p.self, "checkpoint that cannot be read")
+		return
+	}
+	if p.c.Durable {
 		s.Append(appendSlot(ledgerRecord, m.Seq, m.Body))
 		p.due = true
 	}
+	p.admitted(s)
 }
 
 // skip continues after the slot of a checkpoint. The process does not deliver what it missed.
@@ -47,8 +53,8 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 	p.wants = nil
 	p.lost = max(p.lost, p.cur.number)
 	p.restart()
+	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
-	p.admitted(s)
 	return true
 }
 
@@ -56,6 +62,7 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 func (p *process) takeKnock(from parley.ID, m parley.Msg) {
 	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostLife && p.member {
 		p.greeted[from] = m.Value
+		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
 		p.greets = append(p.greets, welcome{from, m.Value})
 	}
 }
