@@ -8,15 +8,18 @@ import (
 // settled waits until the page has not changed for a while: all answers are there, and are drawn.
 func (b *tab) settled() {
 	b.t.Helper()
-	evaluate[bool](b, `new Promise(done => {
+	evaluate[bool](b, `new Promise((done, fail) => {
 		let timer = 0;
+		const last = Date.now() + 60_000;
 		const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, 350); });
 		const end = () => {
-			if (document.querySelector("main :is(.busy, .late, .stale)")) { // an answer is on its way
+			const waits = document.querySelector("main :is(.busy, .late, .stale):not(svg, svg *)");
+			if (waits && Date.now() < last) { // an answer is on its way
 				timer = setTimeout(end, 50);
 				return;
 			}
 			watch.disconnect();
+			if (waits) return fail(new Error("an answer does not come: " + waits.outerHTML.slice(0, 200)));
 			done(true);
 		};
 		watch.observe(document.querySelector("main"), {subtree: true, childList: true, attributes: true, characterData: true});
