@@ -101,6 +101,7 @@ func New(c Config) parley.Protocol {
 		Promises:   func(a parley.RunConditions) []parley.Promise { return promises(c, a) },
 		Bound:      agree.OralBound,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain(c.N),
 		Lies:       lies,
 		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
 		Span:       200 * c.Least, // faulty processes may set timers without end
