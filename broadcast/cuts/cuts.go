@@ -46,9 +46,9 @@
 //
 // # Decisions
 //
-// A process requests a batch from others only if m+1 processes speak for it. Motive: a faulty owner could otherwise
-// make up a batch in the name of a correct process, and answer the requests for it. Cost: if a source reaches only the
-// owner, the slot fails, and its lane is strict for some time.
+// A process requests a batch from others only if m+1 processes speak for its cut, or say that they hold the batch.
+// Motive: a faulty owner could otherwise make up a batch in the name of a correct process, and answer the requests for
+// it. Cost: if a source reaches only the owner, the slot fails, and its lane is strict for some time.
 //
 // A process that is asked for decisions also sends its checkpoints. The process that asks takes over a checkpoint only
 // if it remains in its slot for the length of view 0. Motive: one process may have forgotten a decision that another
