@@ -176,3 +176,26 @@ func TestKnowledge(t *testing.T) {
 		})
 	}
 }
+
+// A view that notes its state does not undo a link that the reader follows in the same moment.
+func TestNotesUndoNoLink(t *testing.T) {
+	t.Parallel()
+	b := one(t)
+	b.follow("#/cost")
+	b.until(`document.querySelector(".costs svg")`)
+	got := evaluate[[]string](b, `import("/address.js").then(async ({note}) => {
+		const link = "#/compare?a=s:om;n:4;m:1";
+		note("cost", [["m", "3"]]);
+		const noted = location.hash;
+		const heard = new Promise(done => addEventListener("hashchange", done, {once: true}));
+		location.hash = link;
+		note("compare", [["a", "s:eig"]]); // the page has yet to hear of the link
+		const followed = location.hash;
+		await heard;
+		return [noted, followed, location.hash];
+	})`)
+	if want := []string{"#/cost?m=3", "#/compare?a=s:om;n:4;m:1", "#/compare?a=s:om;n:4;m:1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.clean()
+}
