@@ -15,7 +15,7 @@ func TestFutureIsFaint(t *testing.T) {
 	b.follow("#/compare?a=" + liar + "&b=" + relay + "&at=39")
 	b.until(`document.querySelectorAll(".side .picture svg").length >= 2`)
 	b.press("Story")
-	const message = `[...document.querySelectorAll(".side .line button")].findLast(b => b.innerText.includes("receives"))`
+	const message = `[...document.querySelectorAll(".side:last-of-type .line button")].findLast(b => b.innerText.includes("receives"))`
 	b.until(message)
 	evaluate[bool](b, message+`.click() ?? true`)
 	evaluate[bool](b, `document.querySelector(".compare-tools .segments button").click() ?? true`)
