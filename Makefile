@@ -98,7 +98,7 @@ vuln: ## run govulncheck, if the database of vulnerabilities can be reached
 test-browser: ## test the lab in a browser, served and static; needs Chromium; ONLY selects tests
 	$(GO) -C tools/browser mod tidy -diff
 	$(GO) -C tools/browser vet ./...
-	$(GO) -C tools/browser test ./... -count=1 -timeout 20m $(if $(ONLY),-run '$(ONLY)')
+	$(GO) -C tools/browser test ./... -count=1 -parallel 4 -timeout 20m $(if $(ONLY),-run '$(ONLY)')
 
 .PHONY: lab-performance
 lab-performance: ## measure the lab in a browser, and write docs/lab-performance.md; needs Chromium
@@ -184,6 +184,14 @@ soak: build ## run five real nodes under load for SOAK_FOR, by default 8 hours: 
 .PHONY: soak-sim
 soak-sim: ## simulate ten million broadcasts of each ordered broadcast while a member is paused: memory must not grow; ONLY selects one
 	$(GO) test ./sim -run 'TestSoak$(if $(ONLY),/$(ONLY)$$)' -v -count=1 -timeout 0 -soak $(SOAK)
+
+.PHONY: tetra
+tetra: ## check the agreement tetra: 100,000 seeds, and its rules in views 0 to 2 exhaustively; takes half an hour and 2 GB
+	$(GO) test ./agreement/tetra -run 'TestSeeds|TestRules' -count=1 -v -seeds 100000 -rules.views 2 -timeout 2h
+
+.PHONY: tetra-short
+tetra-short: ## check the agreement tetra: 3,000 seeds, and its rules in views 0 and 1
+	$(GO) test ./agreement/tetra -run 'TestSeeds|TestRules' -count=1 -v -seeds 3000
 
 .PHONY: failover-short
 failover-short: ## kill each of three nodes that broadcast, and measure the delay at the others

@@ -58,6 +58,10 @@ const (
 // Timer numbers the timers of one machine. Setting a timer that is running replaces it.
 type Timer uint16
 
+// SpeakTimer is the timer by which faulty processes wait until they send. A machine that uses this number panics if it
+// is faulty.
+const SpeakTimer Timer = 0xFFFF
+
 // Tick is a time or a duration on the process's own clock. At a node a tick is a nanosecond. In a simulation it has
 // no fixed length.
 type Tick int64

@@ -43,8 +43,8 @@ func ShowNamed(m Machine, now Tick, naming func(ID) string) []Variable {
 }
 
 // ShowDerived returns only the derived variables of m. It is much faster than ShowNamed.
-func ShowDerived(m Machine, now Tick, naming func(ID) string) []Variable {
-	v := Vars{mode: deriving, now: now}
+func ShowDerived(m Machine, naming func(ID) string) []Variable {
+	v := Vars{mode: deriving}
 	v.shown = &Shown{names: &v.names, naming: naming}
 	m.State(&v)
 	return v.shown.all

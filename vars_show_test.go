@@ -36,7 +36,7 @@ func TestShowNamedNamesProcessesAndDerives(t *testing.T) {
 	if got := parley.Show(m, 0); got[0].Value != "[0 2]" || got[1].Value != "1" || got[2].Waits != "1 and 0, 2" {
 		t.Errorf("got %+v, want numbers", got)
 	}
-	if got := parley.ShowDerived(m, 0, nil); !slices.Equal(got, parley.Show(m, 0)[2:]) {
+	if got := parley.ShowDerived(m, nil); !slices.Equal(got, parley.Show(m, 0)[2:]) {
 		t.Errorf("got %+v, want only the derived one", got)
 	}
 	plain := &queued{}

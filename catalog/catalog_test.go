@@ -22,8 +22,8 @@ import (
 // elsewhere are the protocols that the catalog takes unchanged from their packages, which test them with their
 // own inputs and conditions.
 var elsewhere = []string{
-	"stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha", "byzantine", "detector", "expel", "group",
-	"ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
+	"tetra", "stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha",
+	"byzantine", "detector", "expel", "group", "ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
 }
 
 // Every protocol that is built here keeps its promises, as any protocol must.

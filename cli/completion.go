@@ -61,7 +61,7 @@ func nameCompletion(root *cobra.Command) {
 		shell.Args = console.NoArgs
 		shell.Example = "  parley completion " + shell.Name()
 		if f := shell.Flags().Lookup("no-descriptions"); f != nil {
-			f.Usage = "complete without descriptions"
+			f.Usage = "omit the descriptions of completions"
 		}
 	}
 }

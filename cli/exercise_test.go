@@ -171,7 +171,7 @@ func TestExerciseCheck(t *testing.T) {
 	write(t, "mine/twophase.go", string(solution))
 	out, stderr, status := run("exercise", "check", "mine")
 	for _, want := range []string{"promise          outcome    points\n", "atomicity        held       6 of 6\n", "20 of 20\n",
-		"all promises hold, and all were put to the test"} {
+		"all promises hold, and all were tested"} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d, %s: it lacks %q:\n%s", status, stderr, want, out)
 		}

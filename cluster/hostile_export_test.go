@@ -9,6 +9,7 @@ import (
 	"parley/cluster/agree"
 	"parley/cluster/link"
 	"parley/cluster/mesh"
+	"parley/cluster/protocols"
 	"parley/lockstep"
 )
 
@@ -27,7 +28,7 @@ func Greeting(c Config, incarnation uint64) link.Hello {
 // AgreementRounds returns the protocol of a slot of a stream, its channel, and the maximum size of a frame.
 func AgreementRounds(a Algorithm, m int, source parley.ID, n int) (p lockstep.Protocol, channel uint32, limit int) {
 	t := stream.Key{Algorithm: a, M: m, Source: source}
-	return t.Rounds(n), agree.Channel(t), t.FrameLimit(n)
+	return t.Rounds(n), protocols.Channel(t), t.FrameLimit(n)
 }
 
 // EachChannel calls each for the channels of all streams of a configuration, with the stream's window.
@@ -35,13 +36,13 @@ func EachChannel(c Config, each func(channel uint32, window, limit int)) {
 	c = c.filled()
 	all := agree.NewBudget(len(c.Members), c.Round, c.Agreements)
 	for t := range all.Streams() {
-		each(agree.Channel(t), all.Window(t), t.FrameLimit(len(c.Members)))
+		each(protocols.Channel(t), all.Window(t), t.FrameLimit(len(c.Members)))
 	}
 }
 
 // SignAs returns a function that signs for a slot of a stream.
 func SignAs(cluster string, key ed25519.PrivateKey, a Algorithm, m int, source parley.ID, slot uint64) func(b []byte) []byte {
-	context := agree.Name(stream.Key{Algorithm: a, M: m, Source: source})
+	context := protocols.StreamName(stream.Key{Algorithm: a, M: m, Source: source})
 	return func(b []byte) []byte {
 		return mesh.Signer{Cluster: cluster, Key: key}.Sign(context, append(binary.BigEndian.AppendUint64(nil, slot), b...))
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/cluster/kernel"
 	"parley/cluster/measure"
 	"parley/cluster/mesh"
+	"parley/cluster/protocols"
 	"parley/cluster/tables"
 	"parley/cluster/traces"
 	"parley/trace"
@@ -108,12 +109,12 @@ type StreamStatus = agree.StreamStatus
 // SlotStatus counts the slots of a stream, which are numbered from 1. See [kernel.SlotStatus] for its fields.
 type SlotStatus = kernel.SlotStatus
 
-// SlotProtocol returns the protocol of one slot, given the header of a stream's trace: see [agree.SlotProtocol].
+// SlotProtocol returns the protocol of one slot, given the header of a stream's trace: see [protocols.OfSlot].
 func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
-	return agree.SlotProtocol(h)
+	return protocols.OfSlot(h)
 }
 
-// Level is what a group promises, and under which faults. See [kernel.Level] for its methods.
+// Level is what a group promises, and under which faults. See [protocols.Level] for its methods.
 type Level = kernel.Level
 
 // The levels. All but Byzantine tolerate crashes only.

@@ -20,17 +20,17 @@
 //
 // # Decisions
 //
-// A node starts its services, but this package implements none of them. Each service (agree, clocks, commits, groups,
-// tables) is a package that uses its node through package kernel, and imports no other service. A test of the imports
-// enforces this. The public names of the services are aliases in this package. Motive: you can read a service without
-// the rest of a node, and test a service with a small kernel, without TLS and disks. Cost: types that two services
-// share, such as levels and the status of slots, are in kernel. Each public name is declared twice.
+// This package starts the services of a node, but implements none of them. Each service (agree, clocks, commits,
+// groups, tables) is a package that uses its node through package kernel, and imports no other service. The public
+// names of the services are aliases in this package. Motive: you can read a service without the rest of a node, and
+// test a service with a small kernel, without TLS and disks. Cost: each public name is declared twice. Types that two
+// services share, such as levels and the status of slots, are in kernel.
 //
-// Tests run nodes in virtual time. A test can run real nodes, with their TLS, timers, and disks, in a bubble of
-// testing/synctest. It sets Config.Network to a network of cluster/link/memory. Then the nodes use the virtual time of
-// the bubble. The test can cut, delay, and stall any connection. Motive: a test that waits for real time fails on a
-// busy computer, or checks less than the promises. Cost: with such a network, a node uses neither its precise alarms
-// nor the clock that advances while the computer is suspended. Both have separate tests.
+// Tests run real nodes in virtual time, with their TLS, timers, and disks. A test runs them in a bubble of
+// testing/synctest, and sets Config.Network to a network of cluster/link/memory. The test can cut, delay, and stall
+// any connection. Motive: a test that waits for real time fails on a busy computer, or checks less than the promises.
+// Cost: with such a network, a node does not use its precise alarms. It also does not use the clock that advances
+// while the computer is suspended. The alarms and this clock have separate tests.
 package cluster
 
 import (

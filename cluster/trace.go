@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"parley"
@@ -10,6 +9,7 @@ import (
 	"parley/cluster/groups"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
+	"parley/cluster/protocols"
 	"parley/trace"
 )
 
@@ -34,20 +34,8 @@ func header(k *kernel.Kernel, all *groups.Service, o host.Options, now parley.Ti
 	return h
 }
 
-// GroupProtocol returns the protocol of a group, given the header of its trace. It returns false for other
-// traces.
-func GroupProtocol(h trace.Header) (parley.Protocol, bool) {
-	if h.Node == nil || !strings.HasPrefix(h.Node.Machine, "group/") || h.N < 1 || h.M < 0 || h.M > h.N-2 {
-		return parley.Protocol{}, false
-	}
-	level, err := ParseLevel(h.Node.Level)
-	if err != nil {
-		return parley.Protocol{}, false
-	}
-	c := Config{Members: make([]Member, h.N), Durable: groups.DescribedDurable(h)}
-	p, err := groups.Protocol(level, c.views(), h.M)
-	return p, err == nil
-}
+// GroupProtocol returns the protocol of a group, given the header of its trace: see [protocols.OfGroup].
+func GroupProtocol(h trace.Header) (parley.Protocol, bool) { return protocols.OfGroup(h) }
 
 // Payloads returns the payloads in the body of a request or a delivery in the trace of a group, which has several if
 // they were broadcast at the same time.

@@ -4,9 +4,9 @@
 //
 // # Decisions
 //
-// An exercise asks for a machine, and for nothing else. Motive: the properties by which it is judged cannot become
-// wrong by a mistake, and a student writes only what the exercise is about. Cost: a student does not state properties;
-// the tutorial "Check a protocol" teaches that.
+// A student writes only a machine. The properties, the promises and the lies come from Parley. Motive: no mistake of a
+// student can change the properties that judge the machine. Cost: an exercise does not teach how to state properties.
+// The tutorial "Check a protocol" does.
 package exercises
 
 import (

@@ -1,19 +1,19 @@
-// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every order
-// of deliveries, and every loss, crash and suspicion that a [Model] allows. A faulty process selects its lies by
-// calls of Choose, and the explorer tries every answer to these calls. So a search answers a question that
-// simulations cannot answer: does any schedule or any lie break a property?
+// Package explore runs the machines of a protocol through all possible runs of a small system. It tries every order of
+// deliveries, and every loss, crash and suspicion that a [Model] allows. A faulty process selects its lies by calls of
+// Choose, and the explorer tries every answer to these calls. So a search answers a question that simulations cannot
+// answer: does any schedule or any lie break a property?
 //
 // A state of a search has three parts: the saved state of each process (see [parley.Vars]), the messages in flight,
 // and the requests and deliveries of each process so far. Two runs lead to the same state if they differ only in the
 // relative order of events at different processes. So a property may use the order of events at one process, and the
-// fact that a broadcast comes before its deliveries. It must not use any other order of events at different
-// processes, unless [Options.Ordered] is set. Only one property of this module needs this option: that a replicated
+// fact that a broadcast comes before its deliveries. If a property uses any other order of events at different
+// processes, [Options.Ordered] must be set. Only one property of this module needs this option: that a replicated
 // service acts as one machine.
 //
-// The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome
-// of each input in each process state. This is possible because machines are deterministic. For each visited state it
-// stores a 64-bit fingerprint and the transition that led to the state. By these transitions it finds the way from
-// the initial state to the state. If two states have the same fingerprint, the explorer misses one of them.
+// The explorer stores equal parts of states once. It numbers process states and messages, and remembers the outcome of
+// each input in each process state. This is possible because machines are deterministic. For each visited state it
+// stores a 64-bit fingerprint and the transition that led to the state. By these transitions it finds the way from the
+// initial state to the state. If two states have the same fingerprint, the explorer misses one of them.
 // [Report.Overlooked] is the expected number of missed states.
 //
 // This example searches for a lie of process 2 that breaks a property:
@@ -32,38 +32,29 @@
 //
 // # Decisions
 //
-// The explorer stores equal parts of states once: process states, messages and observations get numbers. It computes
-// the outcome of an input in a process state once. For a visited state it stores the transition that led to the
-// state, and a 64-bit sum with one summand for each part of the state. Motive: machines are deterministic, so without
-// these numbers the explorer would repeat nearly all of its work. A transition changes only some summands. Cost: two
-// states may have the same sum, and then one of them is missed. The report gives the expected number of missed
+// The requests, deliveries and indications of each process are part of a state. If two states have the same requests,
+// deliveries and indications, and the same crashed processes, the explorer checks the properties only once for both.
+// Motive: the explorer can use the same properties as the simulator. Cost: the relative order of concurrent events at
+// two processes is lost, so a property must not depend on this order. A protocol that delivers many messages has many
 // states.
 //
-// The requests, deliveries and indications of each process are part of a state. If two states have the same requests,
-// deliveries and indications and the same crashed processes, the explorer checks the properties only once for both.
-// Motive: the explorer can use the same properties as the simulator, and needs no monitors. Cost: the relative order of
-// concurrent events at two processes is lost, so a property must not depend on this order. A protocol that delivers
-// many messages has many states.
+// The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead to
+// the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at different
+// processes always commute. For two messages to one process, the explorer compares the stored outcomes of both orders.
+// Motive: the explorer follows about one transition per state instead of ten. Cost: the number of states stays the
+// same. Two options reduce this number: `--step round`, and processes that are declared symmetric.
 //
-// The explorer visits every state, but does not follow every transition. If two orders of the same transitions lead
-// to the same state, it follows only one of them (by sleep sets, with one mask per state). Two transitions at
-// different processes always commute. For two messages to one process, the explorer compares the stored outcomes of
-// both orders. Motive: the explorer follows about one transition per state instead of ten. Tests check that the
-// number of states is the same with and without this reduction. Cost: the number of states stays the same. The flag
-// --step round and symmetric processes reduce this number.
-//
-// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires when every
-// message that was sent long enough before has arrived. Without a bound, any timer may expire at any time, but the
-// timers of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost:
-// protocols that measure time itself (clocks) cannot be explored.
+// The explorer has no clock. A model may give a bound on message delays. With a bound, a timer expires only after all
+// messages that must arrive before it have arrived. Without a bound, any timer may expire at any time, but the timers
+// of one process expire in order. Motive: these are the synchronous and the asynchronous model. Cost: protocols that
+// measure time itself (clocks) cannot be explored.
 //
 // A protocol that uses a failure detector also has a form without the detector (Bare). The explorer runs this form,
-// and the explorer itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the
-// possible orders of heartbeats multiply the number of states. Cost: in an exploration, the detector is perfect, or
-// makes a bounded number of errors.
+// and itself reports crashes to the protocol. Motive: a detector sends heartbeats forever, and the possible orders of
+// heartbeats multiply the number of states. Cost: in an exploration, the detector makes no errors, or a bounded number
+// of errors.
 //
-// The explorer imports the simulator, but uses only its signatures. Motive: both use the same ideal signatures. Cost:
-// one host imports another host.
+// The explorer imports the simulator only for its ideal signatures, because both hosts need the same signatures.
 package explore
 
 import (

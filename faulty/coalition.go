@@ -8,15 +8,15 @@
 //
 // # Decisions
 //
-// All faulty processes are one machine, and it rushes: in each round it receives the messages of the correct
-// processes before it sends. It may sign for all its members. Motive: the theorems are about such adversaries, and a
-// host can clone and hash a machine. Cost: members never lie to each other. This does not make the adversary weaker,
-// because one machine already knows what all members know.
+// All faulty processes are one machine, which may sign for all of them. In each round, it receives the messages of
+// the correct processes before it sends. Motive: the theorems are about such adversaries, and a host can clone and
+// hash a machine. Cost: faulty processes never lie to each other. This does not make the adversary weaker, because
+// one machine already knows what all of them know.
 //
 // By default, the coalition does not keep the messages that it receives. A protocol's Lies can read them in Turn.Seen
-// only if the protocol sets Overhears. Motive: most lies do not depend on received messages. Without these messages,
-// an exploration has fewer different states. Cost: if a protocol's Lies read Turn.Seen but Overhears is not set,
-// Turn.Seen is empty, and no error reports this.
+// only if the protocol sets Overhears. Motive: most lies do not depend on received messages, and without these
+// messages an exploration has fewer states. Cost: if a protocol reads Turn.Seen and does not set Overhears, Turn.Seen
+// is empty, and no error reports this.
 package faulty
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 // speakTimer is the coalition's own timer. A machine that uses this number panics.
-const speakTimer parley.Timer = 0xFFFF
+const speakTimer = parley.SpeakTimer
 
 // Coalition is the machine of all faulty processes.
 type Coalition struct {

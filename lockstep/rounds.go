@@ -9,8 +9,8 @@
 // their senders. So the order of arrival is not part of a protocol's state.
 //
 // A process may act late, but by less than Schedule.Slack. A process that exceeds this slack counts as one of the m
-// faulty processes. Suppose that a process is suspended at the end of a round. If it resumes more than the slack too
-// late, it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A
+// faulty processes. Suppose that a process is suspended at the end of a round. If it resumes later than the slack
+// allows, it detects this and abstains: it sends and decides nothing more. To the others this looks like a crash. A
 // process that is suspended only within a round may not detect this. Then frames that it receives too late count as
 // missing, as if their senders had been silent.
 //
@@ -32,22 +32,22 @@
 //
 // # Decisions
 //
-// Rounds have an interface of their own, and only package lockstep handles frames. Synchronous protocols implement
-// the methods Emit, Absorb, and Close. Every process sends one frame per round to every other process. A process
-// absorbs the frames when the round closes, in the order of their senders. Motive: the order of arrival is not part
-// of the state, and a round means the same as in the papers. Cost: messages are copied once, into their frame.
+// Rounds have an interface of their own, and only package lockstep handles frames. Synchronous protocols implement the
+// methods Emit, Absorb, and Close. Every process sends one frame per round to every other process. A process absorbs
+// the frames when the round closes, in the order of their senders. Motive: the order of arrival is not part of the
+// state, and a round means the same as in the papers. Cost: messages are copied once, into their frame.
 //
 // Round deadlines are absolute: no round waits for a slow process. A process that starts after the beginning of an
-// instance takes no part in it. A process that wakes later than the slack allows abstains, and reports that. Motive: a
-// late process that does not abstain can break agreement, not only delay it. Cost: a slow process counts as faulty.
+// instance takes no part in the instance. If a process wakes later than the slack allows, it abstains, and reports
+// that. Motive: a late process that does not abstain can break agreement, not only delay it. Cost: a slow process
+// counts as faulty.
 //
-// Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that receives a request or
-// a frame of round 0 begins at once, and sends its own frame to all others. So all correct processes begin within one
-// message delay, whichever process was first. The deadlines of each process count from its own beginning.
-// mux.Pipeline runs many numbered instances (slots) at the same time, and broadcast/byzantine makes a total order
-// from slots. Motive: an agreement begins when it is needed, and needs no synchronized clocks. Cost: a round must be
-// longer than two message delays plus four times the slack. A faulty process can begin slots that no correct process
-// needs, but the window limits how many slots are in flight.
+// Rounds may begin on demand. An instance with OnDemand has no common schedule. A process that receives a request or a
+// frame of round 0 begins at once, and sends its own frame to all others. So all correct processes begin within one
+// message delay. The deadlines of each process count from its own beginning. Motive: an agreement begins when it is
+// needed, and needs no synchronized clocks. Cost: a round must be longer than two message delays plus four times the
+// slack. A faulty process can begin slots that no correct process needs, but the window limits how many slots are in
+// flight.
 package lockstep
 
 import (

@@ -11,27 +11,26 @@
 //
 // # Decisions
 //
-// A process can rejoin a stream of slots that has continued without it. The process asks the others for their
-// positions (slot numbers), takes the (m+1)th greatest answer, and listens for the duration of a slot. After that it
-// takes part, but only in slots beyond its reserve. The reserve is a durable slot number. Before its restart the
-// process may have sent messages in slots up to the reserve, but not in later slots.
+// A process can rejoin a stream of slots that has continued without it. It asks the others for their positions (slot
+// numbers), and takes the (m+1)th greatest answer. Then it listens for the duration of a slot. After that it takes part
+// in slots beyond its reserve. The reserve is a slot number on its disk. Before its restart, the process may have sent
+// messages in slots up to the reserve, but not in later slots.
 //
-// Processes that rejoin at the same time have different reserves. If all processes do this, more than m of them may be
-// silent in a slot between two reserves. For this reason, a process reports no decisions until it has received frames
-// from n-1-m others in every slot of three consecutive windows. A window is the maximum number of slots in flight.
-// Motive: the processes never agree on a slot at which the stream stops, so there is no agreed point at which a process
-// could join. (Package broadcast/byzantine agrees on the ends of its eras, so there processes join in another way.)
-// Cost: a round must be longer than three message delays instead of two. When all processes rejoin, they run thousands
-// of empty slots. Twice per window a process writes a new reserve to its disk, which delays the frames of the slots in
-// flight. If a disk takes longer than a round, its node is late and does not detect this.
+// Processes that rejoin at the same time have different reserves. So in a slot between two reserves, more than m
+// processes may be silent. For this reason, a process that rejoins waits before it reports decisions. It must receive
+// frames from n-1-m others in every slot of three consecutive windows. A window is the maximum number of slots in
+// flight.
 //
-// Before the first slot of a stream a process asks the others whether they are prepared. They answer when their disks
-// hold the first reserve. Motive: a node begins a stream when the first message of the stream arrives. Before this
-// decision, the first agreement failed if a disk took longer than a round. Cost: the first proposal in a stream waits
-// for a round trip, for two rounds if a node is silent, or for about ten rounds if more than m nodes are silent. A
-// node misses the first agreement if its disk takes a round longer than the disks of n-m others. If a disk takes
-// eight rounds longer than all other disks, the other nodes do not wait for it. If a node rejoins a stream in use, or
-// has used up its reserve, its messages wait for its own disk.
+// Motive: a stream never stops at an agreed slot, so there is no agreed slot at which a process could join. Cost: a
+// round must be longer than three message delays instead of two. When all processes rejoin, they run thousands of empty
+// slots. Twice per window a process writes a new reserve to its disk, and its frames wait until the reserve is durable.
+// If the disk takes longer than a round, the process is late and does not detect this.
+//
+// Before the first slot of a stream, a process asks the others whether they are prepared. Each process answers when its
+// first reserve is on its disk. Motive: without this question, the first agreement would fail if a disk takes longer
+// than a round. Cost: the first proposal in a stream waits for a round trip. It waits for two rounds if a node is
+// silent, and for about ten rounds if more than m nodes are silent. A node still misses the first agreement if its disk
+// takes a round longer than the disks of n-m others.
 package mux
 
 import (

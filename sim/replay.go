@@ -35,34 +35,90 @@ func (r Replay) Variables(events []trace.Event, upTo int) ([][]parley.Variable, 
 	_, err := p.run(events, max(0, min(upTo, len(events))))
 	all := make([][]parley.Variable, len(p.procs))
 	for id := range p.procs {
-		all[id] = p.shows(parley.ID(id))
+		v, failed := p.shows(parley.ID(id))
+		if failed != nil && err == nil {
+			err = fmt.Errorf("process %d: %w", id, failed)
+		}
+		all[id] = v
 	}
 	return all, err
 }
 
-// Watch replays the events of a trace, and calls seen after each step of a correct process with the event that began
-// the step and the variables of the process. They are nil if it crashed.
-func (r Replay) Watch(events []trace.Event, seen func(began trace.Event, v []parley.Variable)) error {
+// Watch replays the events of a trace, and calls seen after each step of a correct process, with the event that began
+// the step and the variables of the process. It also calls seen when a correct process crashes, is paused, or resumes.
+// The variables of a process that is down are nil.
+func (r Replay) Watch(events []trace.Event, seen func(happened trace.Event, v []parley.Variable)) error {
 	p := r.replayer()
-	p.after = func(e *trace.Event) { seen(*e, p.shows(e.At)) }
+	p.after = func(e *trace.Event) error {
+		v, err := p.shows(e.At)
+		if err == nil {
+			seen(*e, v)
+		}
+		return err
+	}
 	_, err := p.run(events, len(events))
 	return err
 }
 
 // WatchDerived is like Watch, but only for the variables that machines derive. That is much faster. up is false if the
-// process crashed.
-func (r Replay) WatchDerived(events []trace.Event, seen func(began trace.Event, up bool, v []parley.Variable)) error {
+// process is down.
+func (r Replay) WatchDerived(
+	events []trace.Event, seen func(happened trace.Event, up bool, v []parley.Variable),
+) error {
 	p := r.replayer()
-	p.after = func(e *trace.Event) {
-		q := &p.procs[e.At]
-		if q.machine == nil {
-			seen(*e, false, nil)
-			return
+	p.after = func(e *trace.Event) error {
+		m := p.procs[e.At].machine
+		var v []parley.Variable
+		err := guarded(func() {
+			if m != nil {
+				v = parley.ShowDerived(m, r.Naming)
+			}
+		})
+		if err == nil {
+			seen(*e, m != nil, v)
 		}
-		seen(*e, true, parley.ShowDerived(q.machine, q.clock.Shows(p.now), r.Naming))
+		return err
 	}
 	_, err := p.run(events, len(events))
 	return err
+}
+
+// Feed gives one process, which may be faulty, the inputs that a trace has for it. It does not compare what the process
+// does with the trace, and does not check that timers are set. It calls did, if it is not nil, with the effects of each
+// step and the event that began the step. It returns the machine in its last state, also if the process is down. The
+// error is about the first event that the machine does not survive.
+func (r Replay) Feed(
+	events []trace.Event, id parley.ID, did func(began trace.Event, effects []parley.Effect),
+) (parley.Machine, error) {
+	p := r.replayer()
+	q := &p.procs[id]
+	q.machine = r.Protocol.New(id)
+	up := false
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.At != id || IsEffect(e.Op) || e.Op == trace.Pause || e.Op == trace.Resume:
+			continue
+		case e.Op == trace.Start || e.Op == trace.Restart:
+			up = true
+		case e.Op == trace.Crash:
+			up = false
+		}
+		if !up {
+			continue // a faulty process may hear something although it is down
+		}
+		p.begin(e, q.clock.Shows(e.Time))
+		if err := p.clause(q, e); err != nil {
+			return q.machine, fmt.Errorf("event %d: process %d: %w", e.ID, id, err)
+		}
+		for i := range p.step.Effects {
+			q.carry(&p.step.Effects[i], p.step.Now)
+		}
+		if did != nil {
+			did(*e, p.step.Effects)
+		}
+	}
+	return q.machine, nil
 }
 
 func (r Replay) replayer() *replayer {
@@ -101,8 +157,11 @@ func (p *replayer) run(events []trace.Event, upTo int) (steps int, err error) {
 		if made {
 			steps++
 		}
-		if p.after != nil {
-			p.after(e)
+		if p.after == nil {
+			continue
+		}
+		if err := p.after(e); err != nil {
+			return steps, fmt.Errorf("event %d: process %d: %w", e.ID, e.At, err)
 		}
 	}
 	return steps, nil
@@ -125,20 +184,42 @@ type replayer struct {
 	step  parley.Step
 	drew  bool // the present step has called Choose
 	now   parley.Tick
-	after func(*trace.Event) // if not nil, called after an event of a correct process
+	// after, if not nil, is called after an event of a correct process, with its effects.
+	after func(*trace.Event) error
 }
 
 // shows returns the variables of a process, or nil if it is down, not started, or faulty.
-func (p *replayer) shows(id parley.ID) []parley.Variable {
+func (p *replayer) shows(id parley.ID) (v []parley.Variable, err error) {
 	q := &p.procs[id]
 	if q.machine == nil {
-		return nil
+		return nil, nil
 	}
 	now := q.clock.Shows(p.now)
 	if p.Stepped {
 		now = q.own
 	}
-	return parley.ShowNamed(q.machine, now, p.Naming)
+	err = guarded(func() { v = parley.ShowNamed(q.machine, now, p.Naming) })
+	return v, err
+}
+
+// guarded calls a method of a machine. A panic becomes an error.
+func guarded(method func()) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("it panics: %v", why)
+		}
+	}()
+	method()
+	return nil
+}
+
+// begin begins the step of an event.
+func (p *replayer) begin(e *trace.Event, now parley.Tick) {
+	p.drew = false
+	p.step = parley.Step{
+		Self: e.At, N: p.Protocol.N, Now: now, Members: parley.SetOf(e.At), Path: e.Path, Epoch: e.Epoch, Host: p,
+		Effects: p.step.Effects[:0],
+	}
 }
 
 // replayedProcess holds the state of one process.
@@ -203,11 +284,7 @@ func (p *replayer) happens(e *trace.Event, follows []trace.Event, crashes bool) 
 			return false, err
 		}
 	}
-	p.drew = false
-	p.step = parley.Step{
-		Self: e.At, N: p.Protocol.N, Now: now, Members: parley.SetOf(e.At), Path: e.Path, Epoch: e.Epoch, Host: p,
-		Effects: p.step.Effects[:0],
-	}
+	p.begin(e, now)
 	if err := p.clause(q, e); err != nil {
 		return false, err
 	}
@@ -239,11 +316,13 @@ func (q *replayedProcess) runsOut(e *trace.Event, now parley.Tick, stepped bool)
 
 // clause runs the clause for an event. A panic of the machine becomes an error.
 func (p *replayer) clause(q *replayedProcess, e *trace.Event) (err error) {
-	defer func() {
-		if why := recover(); why != nil {
-			err = fmt.Errorf("it panics: %v", why)
-		}
-	}()
+	if panics := guarded(func() { err = p.handle(q, e) }); panics != nil {
+		return panics
+	}
+	return err
+}
+
+func (p *replayer) handle(q *replayedProcess, e *trace.Event) error {
 	s := &p.step
 	switch e.Op {
 	case trace.Start:

@@ -87,6 +87,73 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// fragile is a machine that notes the epochs of messages, and panics when it receives or shows what it must not.
+type fragile struct {
+	epochs []uint64
+	hears  bool // it panics when it receives something of kind 9
+}
+
+func (f *fragile) Start(*parley.Step)                 {}
+func (f *fragile) Request(*parley.Step, parley.Msg)   {}
+func (f *fragile) Timeout(*parley.Step, parley.Timer) {}
+func (f *fragile) Receive(s *parley.Step, _ parley.ID, m parley.Msg) {
+	f.epochs = append(f.epochs, uint64(s.Epoch))
+	if f.hears && m.Kind == 9 {
+		panic("kind 9")
+	}
+}
+
+func (f *fragile) State(*parley.Vars) {
+	if len(f.epochs) > 0 {
+		panic("no state")
+	}
+}
+
+// Feed passes epochs on, and a panic of a machine becomes an error, in a clause and in the method that shows its variables.
+func TestReplayOfFragileMachines(t *testing.T) {
+	events := []trace.Event{
+		{ID: 1, Op: trace.Start}, {ID: 2, Op: trace.Receive, Peer: 1, Epoch: 7, Msg: parley.Msg{Kind: 8}},
+		{ID: 3, Op: trace.Receive, Peer: 1, Epoch: 8, Msg: parley.Msg{Kind: 9}},
+	}
+	made := func(hears bool) sim.Replay {
+		return sim.Replay{Protocol: parley.Protocol{
+			N: 2, New: func(parley.ID) parley.Machine { return &fragile{hears: hears} },
+		}}
+	}
+	m, err := made(false).Feed(events, 0, nil)
+	if err != nil || fmt.Sprint(m.(*fragile).epochs) != "[7 8]" {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if _, err = made(true).Feed(events, 0, nil); err == nil || !strings.Contains(err.Error(), "event 3: process 0: it panics: kind 9") {
+		t.Errorf("got %v", err)
+	}
+	for name, err := range map[string]error{
+		"Variables":    second(made(false).Variables(events, 2)),
+		"Watch":        made(false).Watch(events, func(trace.Event, []parley.Variable) {}),
+		"WatchDerived": made(false).WatchDerived(events, func(trace.Event, bool, []parley.Variable) {}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "process 0: it panics: no state") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+// Watch is also called for crashes and pauses.
+func TestWatchSeesPauses(t *testing.T) {
+	r, events := replay(replayed(1)["clocks"])
+	seen := make(map[trace.Op]bool)
+	if err := r.Watch(events, func(e trace.Event, _ []parley.Variable) { seen[e.Op] = true }); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []trace.Op{trace.Start, trace.Pause, trace.Resume, trace.Crash, trace.Restart} {
+		if !seen[op] {
+			t.Errorf("not called for %v", op)
+		}
+	}
+}
+
 // WatchDerived shows what each process derives after each of its steps, and nothing of a process that is down. The last is what
 // Variables shows at the end.
 func TestWatchDerivedShowsEachStep(t *testing.T) {

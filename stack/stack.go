@@ -31,9 +31,10 @@
 // belong to the view. Sometimes a layer needs an answer from another layer before the layers above may get the
 // indication. Then it first sends its request, and calls Indicate when it has the answer.
 //
-// Back to the same layer: a timer that expires, and a log record that is read after a restart, go to the layer that
-// set or wrote it. If one layer calls Compact, this replaces the records of all layers. So every layer that appends
-// records must also hold their contents in durable variables.
+// Back to the same layer: when a timer expires, the event goes to the layer that set the timer. When a log record
+// is read after a restart, it goes to the layer that wrote the record. If one layer calls Compact, this replaces
+// the records of all layers. So every layer that appends records must also hold their contents in durable
+// variables.
 //
 // A layer finishes its clause before any of its effects happen. The effects happen in the order in which the layer
 // requested them. So the stack never calls a machine while a clause of this machine is running. If no layer below is

@@ -64,7 +64,7 @@ func (h Header) hash() (string, error) {
 	return hex.EncodeToString(sum[:16]), err
 }
 
-// Write writes the trace of a log that kept its events.
+// Write writes the trace of a log that kept its events. A Broken log gets no footer.
 func Write(w io.Writer, h Header, l *Log) error {
 	head, sum, err := headOf(h)
 	if err != nil {
@@ -88,6 +88,9 @@ func Write(w io.Writer, h Header, l *Log) error {
 	}
 	for _, g := range gaps {
 		fmt.Fprintf(out, "{\"dropped\":%d}\n", g.Events)
+	}
+	if l.Broken { // as it was read
+		return out.Flush()
 	}
 	end := footer{End: l.count, Hash: l.Hash(), Header: sum, Dropped: l.Dropped(), Until: int64(l.Until)}
 	if err := json.NewEncoder(out).Encode(end); err != nil {
@@ -113,8 +116,17 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // Trace is the content of a file, or of a part of it.
 type Trace struct {
 	Name   string // of the file
+	Line   int    // of the header in the file, from 1; 0 means unknown
 	Header Header
 	Log    *Log
+}
+
+// Place returns the file of the trace, and the line of its header if that is known.
+func (t *Trace) Place() string {
+	if t.Line == 0 {
+		return t.Name
+	}
+	return fmt.Sprintf("%s:%d", t.Name, t.Line)
 }
 
 // Read reads a complete trace and checks its hashes. It reports an error in the file as a [ReadError].
@@ -131,18 +143,23 @@ func Read(from io.Reader) (Header, *Log, error) {
 var ErrEmpty = errors.New("the trace is empty: the first line must be a header, as run --trace writes it")
 
 // ReadAll reads consecutive traces, as a recorder writes them. If the last trace has no footer, because its writer
-// was killed, ReadAll takes its complete lines and sets Broken in its Log. The argument name becomes the Name of the
+// was killed, ReadAll takes its complete lines and sets Broken in its Log. So it does for a trace that ends where the
+// header of the next one begins. The argument name becomes the Name of the
 // traces.
 func ReadAll(name string, from io.Reader) ([]Trace, error) {
 	r := newReader(from)
 	var all []Trace
 	for {
+		line := r.n + 1
+		if r.again {
+			line = r.n
+		}
 		h, log, err := r.trace(true)
 		if err != nil {
 			return all, err
 		}
-		all = append(all, Trace{name, h, log})
-		if log.Broken || !r.more() {
+		all = append(all, Trace{name, line, h, log})
+		if r.torn || !r.more() {
 			return all, nil
 		}
 	}
@@ -169,6 +186,10 @@ func (r *reader) trace(torn bool) (Header, *Log, error) {
 	for r.scan() {
 		if torn && r.torn {
 			break
+		}
+		if torn && bytes.HasPrefix(r.line(), []byte(`{"parley":`)) {
+			log.Broken, r.again = true, true
+			return h, log, nil
 		}
 		if bytes.HasPrefix(r.line(), []byte(`{"end":`)) {
 			return h, log, r.end(first, h, log)
@@ -302,9 +323,12 @@ func (r *reader) end(first int, h Header, log *Log) error {
 }
 
 func event(b []byte, n int) (Event, error) {
-	var l line
-	if err := strict(b, &l); err != nil {
-		return Event{}, fmt.Errorf("not an event: %w; record the trace again", err)
+	l, ok := scanEvent(b)
+	if !ok {
+		l = line{}
+		if err := strict(b, &l); err != nil {
+			return Event{}, fmt.Errorf("not an event: %w; record the trace again", err)
+		}
 	}
 	op := slices.Index(opNames[1:], l.Op) + 1
 	if op == 0 {

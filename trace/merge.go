@@ -146,7 +146,7 @@ func gather(traces []Trace, how Merging) (*merger, error) {
 	order := slices.Clone(traces)
 	for _, t := range order {
 		if err := alike(&first, &t.Header); err != nil {
-			return nil, fmt.Errorf("%s and %s: %w", traces[0].Name, t.Name, err)
+			return nil, fmt.Errorf("%s and %s: %w", traces[0].Place(), t.Place(), err)
 		}
 		node := t.Header.Node
 		if node.Lies != "" {
@@ -164,7 +164,8 @@ func gather(traces []Trace, how Merging) (*merger, error) {
 	for i, t := range order {
 		id := parley.ID(t.Header.Node.Self)
 		if i > 0 && order[i-1].Header.Node.Self == int(id) && order[i-1].Header.Node.Life == t.Header.Node.Life {
-			return nil, fmt.Errorf("%s and %s are of the same life of %s", order[i-1].Name, t.Name, first.Name(id))
+			return nil, fmt.Errorf("%s and %s are of the same life of %s: name each file once", order[i-1].Place(), t.Place(),
+				first.Name(id))
 		}
 		if !g.w.Liars.Has(id) {
 			g.live(id, t)

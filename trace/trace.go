@@ -7,13 +7,12 @@
 //
 // # Decisions
 //
-// One hash covers the events of a trace, and another hash covers the header. Motive: you can compare two runs by the
-// hash of their events, whatever program made them and however it encoded them. Cost: the last line of a file
-// contains two hashes.
+// The footer has one hash of the events and another hash of the header. Motive: you can compare the events of two
+// runs even if different programs recorded them, or encoded them differently.
 //
 // At each process, one counter numbers requests, deliveries and restarts. Motive: the causal order of a run depends
-// on which event came first at a process, and two events may have the same time. Cost: hosts must keep one more
-// counter.
+// on which event came first at a process. Times do not show this, because two events may have the same time. Cost:
+// hosts must keep one more counter.
 package trace
 
 import (

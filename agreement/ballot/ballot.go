@@ -6,9 +6,9 @@
 // Agreement must hold even if messages are lost, duplicated, late or reordered.
 //
 // The bound: asynchronous messages, crash faults, n >= 2m+1. Processes may restart with their durable state. A
-// process that lost its disk must not rejoin. Safety never depends on time, but termination does: the processes
-// decide when a majority is up and connected, and only one ballot is active for long enough to finish. Nothing is
-// promised if processes lie.
+// process that lost its disk must not rejoin. Safety never depends on time, but termination does. The processes
+// decide when two conditions hold for long enough: a majority is up and connected, and only one ballot is active.
+// Nothing is promised if processes lie.
 //
 // A process that wants a decision starts a ballot. This process is the owner of the ballot. The number of the ballot
 // is higher than all numbers that the process knows. The owner asks all processes for a promise to take part in no

@@ -1,11 +1,10 @@
-// Package eig implements Exponential Information Gathering (EIG): Byzantine agreement on the value of one source
-// with oral messages, in two stages.
+// Package eig implements Exponential Information Gathering (EIG): Byzantine agreement on the value of one source with
+// oral messages, in two stages.
 //
-// The problem: there are n processes, and at most m of them are faulty. Faulty processes may do anything. One
-// process, the source (the General), has a value for all others (its lieutenants). All correct lieutenants must
-// decide on the same value. If the source is correct, they must decide on its value. Messages are oral, that is,
-// unsigned: the receiver of a message knows its sender, but a sender may lie about what it received from another
-// process.
+// The problem: there are n processes, and at most m of them are faulty. Faulty processes may do anything. One process,
+// the source (the General), has a value for all others (its lieutenants). All correct lieutenants must decide on the
+// same value. If the source is correct, they must decide on its value. Messages are oral, that is, unsigned: the
+// receiver of a message knows its sender, but a sender may lie about what it received from another process.
 //
 // The bound: n > 3m, m+1 rounds.
 //
@@ -15,38 +14,39 @@
 // "P2 says that P3 said that P1 said". A process does not relay a value whose path already contains its own name. No
 // process sends to the source. A missing value counts as the default value.
 //
-// Second stage, the decision. Each lieutenant arranges the received values in a tree: one level (rank) for each
-// round, and one node for each path. To find the parent of a node, remove the last name of the path. The values of
-// the tree are computed from the leaves upward. If more than half of the children of a node have the same value, the
-// node takes this value. Otherwise it takes the default value. The value of the root is the decision.
+// Second stage, the decision. Each lieutenant arranges the received values in a tree: one level (rank) for each round,
+// and one node for each path. To find the parent of a node, remove the last name of the path. The values of the tree
+// are computed from the leaves upward. If more than half of the children of a node have the same value, the node takes
+// this value. Otherwise it takes the default value. The value of the root is the decision.
 //
 // Why it works: consider a node whose path ends in a correct process. That process sent the same value to all, so all
-// correct processes hold the same value at this node. With n > 3m, more than half of the node's children also have
-// paths that end in correct processes, so this value wins the majority. Now consider any path from the root to a
-// leaf. It names m+1 processes, so at least one of them is correct. All correct processes have the same value at the
-// node of this process. Because every path from the root to a leaf has such a node, all correct processes compute the
-// same value for the root.
+// correct processes hold the same value at this node. A node has more than 2m children, because n > 3m and a path
+// names at most m processes before the last round. At most m of the children have paths that end in faulty processes.
+// So more than half of the children have paths that end in correct processes. From the leaves upward, each of these
+// children takes the value that its parent's process sent, and this value wins the majority. Now consider any path
+// from the root to a leaf. It names m+1 processes, so at least one of them is correct. All correct processes have the
+// same value at the node of this process. Because every path from the root to a leaf has such a node, all correct
+// processes compute the same value for the root.
 //
-// [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the
-// source, and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing, and
-// decides on its own value. This is not safe if the source is late without knowing it. Then the source counts as one
-// of the m faulty processes, and the lieutenants may decide on a value other than the source's value. Use Observed if
-// the source continues to work with the decision.
+// [Observed] is a variant in which the source decides as the lieutenants do. The lieutenants also relay to the source,
+// and the source keeps a tree. In the article (docs/explanation/sources.md) the source receives nothing, and decides
+// on its own value. This is not safe if the source is late without knowing it. Then the source counts as one of the m
+// faulty processes, and the lieutenants may decide on a value other than the source's value. Use Observed if the
+// source continues to work with the decision.
 //
 // Source: the article on the Byzantine generals, its first and second stage. The bound is from the lecture, which
 // follows Lamport, Shostak and Pease (1982).
 //
 // # Decisions
 //
-// EIG stores its tree as the messages that it received. Each message is a column of the tree: the values that one
-// relay sent in one round. Receivers of a message that run in the same program share its bytes. The values of the
-// last rank are resolved directly from the columns, for eight parents at a time. Motive: nothing is copied into a
-// tree, and the message of a correct process is stored once for all its receivers. Cost: to find a node, the code
-// must compute the node's place from its path. Values of more than one bit are resolved by slower code.
+// EIG stores its tree as the messages that it received. A message contains the values that one process relayed in one
+// round. Receivers in the same program share the bytes of a message. Motive: nothing is copied, and a message is
+// stored once for all its receivers. Cost: to find the value of a tree node, the code must compute its place in a
+// message from the path of the node.
 //
-// A value that a message lacks is stored as the default value. A message has a place for every path, and no mark
-// for a missing value. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show
-// whether a sender sent the default or sent nothing.
+// A missing value is stored as the default value. A message has a place for every path, and cannot mark a value as
+// missing. Motive: a receiver takes the default for a missing value anyway. Cost: a trace does not show whether a
+// sender sent the default or sent nothing.
 package eig
 
 import (

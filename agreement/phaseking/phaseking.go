@@ -1,6 +1,6 @@
 // Package phaseking implements the phase king algorithm: consensus with few and short messages. The algorithm is not
-// in the article or the lecture (docs/explanation/sources.md). In the agreements with oral messages that these
-// describe, the total length of messages grows exponentially with m.
+// in the article or the lecture (docs/explanation/sources.md). With their algorithms for oral messages, the total
+// length of messages grows exponentially with m.
 //
 // The problem: consensus. Every process proposes a value, and all correct processes must decide on the same value. If
 // all correct processes propose v, they must decide on v. Messages are oral (unsigned). At most m of the n processes
@@ -23,16 +23,17 @@
 //
 // Phases of two rounds have no proposals. In the first round, a process adopts the value that it received most often.
 // In the second round, it keeps this value if more than n/2 + m processes sent it, and otherwise adopts the king's
-// value. This works because then every correct process has received this value from more than n/2 processes. If n >
-// 4m, the n-m correct processes are more than n/2 + m.
+// value. Suppose that a process keeps its value. At most m of the senders are faulty, so every correct process
+// received the value from more than n/2 processes, and also adopted it. If n > 4m, the n-m correct processes are more
+// than n/2 + m.
 //
 // The algorithm does not promise that a correct process proposed the decision. If correct processes start with
 // different values, all of them may decide on the value of a faulty king. If this king is silent, they may decide on
 // the default.
 //
-// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS 1989. The two-round form follows
-// textbooks, after Berman and Garay. The paper has two values; here values are byte strings. In the paper, a process
-// with nothing to propose sends a third value; here it is silent.
+// Source: Berman, Garay and Perry, "Towards Optimal Distributed Consensus", FOCS 1989. The two-round form is from
+// Berman and Garay, as textbooks present it. The paper has two values; here values are byte strings. In the paper, a
+// process with nothing to propose sends a third value; here it is silent.
 package phaseking
 
 import (

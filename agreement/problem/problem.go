@@ -7,10 +7,10 @@
 //
 // # Decisions
 //
-// Agreement is a property of the lieutenants, that is, of all processes except the source. The source's own decision
-// does not count, as in the article (docs/explanation/sources.md). Validity also covers only the lieutenants: if the
-// source is correct, they must decide on its value. Motive: the worked cases of the article and the lecture use these
-// definitions. Cost: a reader may be surprised that with n = 3 and m = 1 validity breaks, but agreement holds.
+// Agreement and validity are properties of the lieutenants, that is, of all processes except the source. The decision
+// of the source does not count, as in the article (docs/explanation/sources.md). Motive: the worked cases of the
+// article and the lecture use these definitions. Cost: a reader may not expect that with n = 3 and m = 1 validity
+// breaks, but agreement holds: one correct lieutenant is left, which agrees with itself.
 package problem
 
 import (

@@ -28,31 +28,32 @@
 // all others, and the processes did not decide its own value.
 //
 // In a stream of one source, a decision is delivered at once, because slots do not depend on each other. In a stream
-// of all, decisions are delivered in the order of the slots. A name is decided by the first slot in which more than M
-// processes report that they have waited long enough for the values of the others.
+// of all, decisions are delivered in the order of the slots. Before a name is decided, processes wait for the values
+// of the others, and report when they have waited long enough. The name is decided
+// by the first slot in which more than M processes report that they have waited long enough.
 //
 // Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
 // were designed for Parley. Package mux describes them.
 //
 // # Decisions
 //
-// A late process adopts the decision of the others. A cluster runs exponential information gathering in the form
-// eig.Observed: the source also receives the values that the others relay, and computes its decision from these
-// values. A process abstains if its frames are late and it does not receive frames from all others. In a Byzantine
-// order (package broadcast/byzantine), all processes send each other a mark in every slot. A mark is a digest of all
-// earlier agreed values. A process leaves only if its mark differs from the marks of n-m others. So neither faulty
-// processes nor one diverged process can make the others leave. Motive: a late process counts as faulty, so no
-// theorem covers its decisions. But a late process continues to follow the protocol, and its clients act on its
-// answers. Cost: each lieutenant (a process other than the source) also sends the values that it relays to the
-// source, and each slot has some more bytes. While one node is down, another node whose value is late takes part in
-// no agreement for some rounds. The mark that covers the end of an era (a period of the order) says how much was
-// delivered from each sender, but not in which order.
+// A late process decides as the others do, or does not decide. Three rules ensure this:
 //
-// Rounds begin on demand, and need no common clock. An agreement begins when a node requests it. Clocks may show
-// different times, but must run at the same rate: if the rates of clocks differ by more than 0.3%, a node begins no
-// agreement. Motive: the first frame announces the start, so no node has to know the start time beforehand. Cost: if
-// a caller wants an agreement at a given time, it must wait for that time on the common clock, and then request the
-// agreement.
+//   - A cluster runs exponential information gathering in the form eig.Observed. In this form the source also
+//     receives the values that the others relay, and computes its decision from these values.
+//   - A process abstains if its frames are late and it does not receive frames from all others.
+//   - In a Byzantine order (package broadcast/byzantine), all processes send each other a mark in every slot. A mark
+//     is a digest of all earlier agreed values. A process leaves if its mark differs from the marks of n-m others.
+//
+// Motive: a late process counts as faulty, so no theorem covers its decisions. But its clients act on its answers.
+// Cost: each lieutenant (a process other than the source) also sends the values that it relays to the source, and
+// each slot has some more bytes. Suppose that one node is down, and that the value of another node is late. Then
+// this other node takes part in no agreement for some rounds.
+//
+// Rounds begin on demand, and need no common clock. Clocks may show different times, but must run at the same rate.
+// If the rates of clocks differ by more than 0.3%, a node begins no agreement. Motive: the first frame announces the
+// start, so no node has to know the start time beforehand. Cost: a caller that wants an agreement at a given time
+// must wait for that time on the common clock.
 package stream
 
 import (

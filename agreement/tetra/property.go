@@ -23,7 +23,7 @@ func properties(source parley.ID) []parley.Property {
 		named(problem.Agreement),
 		{
 			Name: problem.Validity, Mode: parley.Always,
-			Says: "if the source is correct, every correct process decides on its value or on nothing",
+			Says: "if the source is correct, every correct process decides on its value, or on nothing, shown as \"\"",
 			Check: func(h *parley.History) error {
 				value, _ := proposed(h, source)
 				for id, v := range inOrder(h) {
@@ -113,7 +113,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case a.Processes.Paused:
 		live = "a process was paused, so no view is certain to succeed in a known time"
 	}
-	const views = "n > 3m: any two quorums share a correct process, and a value gets votes only if it is safe"
+	const views = "n > 3m: any two quorums share a correct process, and only a safe value gets votes"
 	return parley.Proved([]parley.Promise{
 		parley.Promised(problem.Agreement, views, safe),
 		parley.Promised(problem.Validity,

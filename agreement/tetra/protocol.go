@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/agreement/problem"
@@ -71,7 +72,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	source := fs.String("source", "", "`process` whose value is agreed on (default: the first)")
-	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long processes wait in view 0 before they wish for "+
+	fs.Int64Var((*int64)(&c.Wait), "wait", int64(c.Wait), "how long processes wait in view 0 before they ask for "+
 		"the next view, in `ticks`; each view takes twice as long as the previous view")
 	return func(c *Config, naming parley.Naming) error {
 		if c.M < 0 {
@@ -182,46 +183,56 @@ func explain(n int, m parley.Msg, name func(parley.ID) string) string {
 		if m.Seq > 0 {
 			return fmt.Sprintf("view %d: propose %s", m.Seq, value)
 		}
-		return value
-	case Echo, Ready, Vouch:
-		return value
+		return "propose " + value
+	case Echo:
+		return "echo " + value
+	case Ready:
+		return "ready for " + value
+	case Vouch:
+		return "vouch for " + value
 	case Wish:
-		if m.Value == 1 {
-			return fmt.Sprintf("view %d? repeat what you said", m.Seq)
+		var parts []string
+		if m.Seq > 0 {
+			parts = append(parts, fmt.Sprintf("begin view %d?", m.Seq))
 		}
-		return fmt.Sprintf("view %d?", m.Seq)
+		if m.Value == 1 {
+			parts = append(parts, "repeat what you sent")
+		}
+		return strings.Join(parts, " ")
 	case Enter:
 		claim, votes, ok := readReport(m.Body, max(m.Seq, 1), n, problem.MaxValue)
 		if !ok {
 			return "a report that cannot be read"
 		}
-		return fmt.Sprintf("view %d: %s", m.Seq, describe(claim, votes))
+		return fmt.Sprintf("in view %d: %s", m.Seq, describe(claim, votes))
 	case Witness:
-		if len(m.Body) == 0 {
-			return name(m.Origin) + " says that it was not ready"
-		}
-		return name(m.Origin) + " says that it was ready for " + value
+		return "claim of " + name(m.Origin) + ": " + claimed(m.Body)
 	case Vote:
-		return fmt.Sprintf("view %d, phase %d: %s", m.Seq, m.Value, value)
+		return fmt.Sprintf("view %d, vote %d: %s", m.Seq, m.Value, value)
 	case Decided:
 		return "decided " + value
 	}
 	return "a message of no kind"
 }
 
+// claimed writes a claim about view 0.
+func claimed(claim []byte) string {
+	if len(claim) == 0 {
+		return "ready for no value"
+	}
+	return "ready for " + parley.Printable(claim)
+}
+
 // describe writes a report: for which value the process was ready in view 0, and its last vote in each phase.
 func describe(claim []byte, votes [phases][]vote) string {
-	text := "was not ready"
-	if len(claim) > 0 {
-		text = "was ready for " + parley.Printable(claim)
-	}
+	text := claimed(claim)
 	for k, list := range votes {
 		if x := latest(list); x.view > 0 {
 			value := "nothing"
 			if len(x.value) > 0 {
 				value = parley.Printable(x.value)
 			}
-			text += fmt.Sprintf("; voted %s in view %d, phase %d", value, x.view, k+1)
+			text += fmt.Sprintf("; vote %d of view %d for %s", k+1, x.view, value)
 		}
 	}
 	return text

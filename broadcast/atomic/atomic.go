@@ -10,15 +10,16 @@
 // proposal as the final priority, and sends the final priority to the receivers. They mark the message deliverable. A
 // receiver delivers a deliverable message when no message in its queue has a smaller priority.
 //
-// Why it works: the final priority of a message is at least as high as the proposal of each receiver. So when a
-// receiver delivers a message, every message that is still in its queue, or that it receives later, has or gets a
-// higher final priority. Therefore processes deliver messages in the order of their final priorities.
+// Why it works: the final priority of a message is at least as high as the proposal of each receiver. Suppose that
+// a receiver delivers a message. Every message that is still in its queue has a higher final priority, or will get
+// one. The same is true of every message that it receives later. Therefore processes deliver messages in the order
+// of their final priorities.
 //
 // [New] is the form of the lecture (docs/explanation/sources.md). Model: any number of processes crash. Messages are
 // asynchronous; links may reorder them, but do not lose them. A detector eventually reports every crash, and never
 // suspects a live process. When a crash is reported, messages of the crashed process may still be in flight. Suppose
-// that a sender crashes before it has sent the final priority. Then the receivers for which its message is still
-// undeliverable take over the role of the sender. A process that restarts after a crash stays silent.
+// that a sender crashes before it has sent the final priority. Then some receivers take over the role of the sender:
+// each receiver whose queue still has the message as undeliverable. A process that restarts after a crash stays silent.
 //
 // The promises of [New] cover only correct processes, so this form is not uniform. Suppose that a process delivers
 // a message and crashes, and that no other process knows the message's final priority. Then the others choose
@@ -40,10 +41,10 @@
 // Neither form promises FIFO or causal order.
 //
 // Source: the lecture on broadcast, atomic broadcast protocol using message queues and its failure scenario, from
-// Birman and Joseph (1987). The IDs of the proposers order equal priorities. Parley differs from the lecture in two
-// ways. First, the lecture's rule takes the highest priority among the buffered messages, which breaks total order;
-// see queue.hold for the correction. Second, if several receivers take over, each uses its own ballot. The lecture
-// has no ballots.
+// Birman and Joseph (1987). If two priorities are equal, the IDs of their proposers decide the order. Parley
+// differs from the lecture in two ways. First, the lecture's rule takes the highest priority among the buffered
+// messages, which breaks total order; see queue.hold for the correction. Second, if several receivers take over,
+// each uses its own ballot. The lecture has no ballots.
 package atomic
 
 import (

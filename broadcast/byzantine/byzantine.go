@@ -1,31 +1,31 @@
-// Package byzantine implements total order broadcast among processes that may lie: all correct processes deliver
-// the same messages in the same order, whatever m faulty processes do.
+// Package byzantine implements total order broadcast among processes that may lie: all correct processes deliver the
+// same messages in the same order, whatever m faulty processes do.
 //
 // The problem: reliable broadcast in which any two correct processes deliver messages in the same order. At most m of
 // the n processes are faulty, and n > 3m. Faulty processes may do anything.
 //
-// The model: rounds on demand, that is, rounds that begin when a process requests them
-// (lockstep.Schedule.OnDemand). Messages are oral (unsigned).
+// The model: rounds on demand, that is, rounds that begin when a process requests them (lockstep.Schedule.OnDemand).
+// Messages are oral (unsigned).
 //
-// The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send one
-// batch of requests. All processes agree on the digests of these batches: on a vector with one digest for each process.
-// To do this, a slot runs n agreements in parallel, one for each process. The algorithm is exponential information
-// gathering (package eig). A process with requests opens the next slot. Each other process then adds its own requests
-// to this slot. A window limits the total size of a process's batches in flight (see the second decision below). Many
-// slots may be in flight at the same time. Their batches are delivered in the order of the slots. Within a slot,
-// batches are ordered by process. Within a batch, requests are ordered by arrival.
+// The order consists of slots, which are numbered from 1. A slot takes m+1 rounds. In a slot every process may send
+// one batch of requests. All processes agree on the digests of these batches: on a vector with one digest for each
+// process. To do this, a slot runs n agreements in parallel, one for each process. The algorithm is exponential
+// information gathering (package eig). A process with requests opens the next slot. Each other process then adds its
+// own requests to this slot. A window limits the total size of a process's batches in flight (see the second decision
+// below). Many slots may be in flight at the same time. Their batches are delivered in the order of the slots. Within
+// a slot, batches are ordered by process. Within a batch, requests are ordered by arrival.
 //
 // The requests of one sender are numbered, and all processes deliver them in the order of their numbers. If a request
 // in an agreed batch does not have the next number of its sender, no correct process delivers it. The sender then
 // proposes the request again.
 //
-// Suppose that the processes agreed on a digest, but no correct process had the bytes of the batch. Then all
-// processes would wait for the batch forever. To prevent this, a process relays the digest of a batch only if it
-// holds the batch. In round 0 each process sends its batch, not only the digest. Each other process computes the
-// digest of the received bytes, and relays the digest as the value of the batch's sender. If the processes decide on
-// a digest, a majority of them relayed it. A majority is more than m processes, so a correct process holds the bytes.
-// A process without the bytes requests them from all others, outside the rounds. It waits for the bytes, and never
-// skips the batch.
+// Suppose that the processes agreed on a digest, but no correct process had the bytes of the batch. Then all processes
+// would wait for the batch forever. To prevent this, a process relays the digest of a batch only if it holds the
+// batch. In round 0 each process sends its batch, not only the digest. Each other process computes the digest of the
+// received bytes, and relays the digest as the value of the batch's sender. If the processes decide on a digest, a
+// majority of them relayed it. A majority is more than m processes, so a correct process holds the bytes. A process
+// without the bytes requests them from all others, outside the rounds. It waits for the bytes, and never skips the
+// batch.
 //
 // Why it works: The agreements of a slot guarantee interactive consistency, so its vector is the same at all correct
 // processes. A digest identifies one batch. So the agreed values alone determine all deliveries. The batch of a
@@ -35,26 +35,28 @@
 //
 // A late process counts as faulty. But it continues to run, so it should deliver what all others deliver. For this
 // reason, even the sender of a batch decides by the values that the others relay (see [eig.Observed]). Otherwise a
-// late sender could deliver a batch that the others do not deliver. If m > 0, every process also sends a mark in
-// every slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process can be
-// out: then it delivers nothing until it has rejoined. It goes out in three cases: it receives from fewer than n-m-1
-// others in a round; its messages reach fewer than n-m-1 others; or it learns that n-m others have another mark.
+// late sender could deliver a batch that the others do not deliver. If m > 0, every process also sends a mark in every
+// slot. A mark is a digest of all values that the process agreed on up to an earlier slot. A process can be out: then
+// it delivers nothing until it has rejoined. It goes out in three cases. First, it receives messages from fewer than
+// n-m-1 others in a round. Second, its messages reach fewer than n-m-1 others. Third, it learns that n-m others have
+// another mark.
 //
-// A process that has restarted, or that missed the end of a round, cannot join the slots in flight. The times at
-// which slots may begin depend on earlier slots, which this process has not seen. So the order is divided into eras,
-// and the slots of each era are numbered from 1. A process that is out asks all others to admit it. Each of the
-// others then puts a wish, which is a vote for this process, into its batches. The era ends after the slot in which
-// wishes of m+1 processes for the same process have been delivered. At least one of the m+1 processes is correct. All
-// correct processes end the era after the same slot. Agreements on later slots of the era are dropped, and the
-// senders propose their batches again.
+// A process that has restarted, or that missed the end of a round, cannot join the slots in flight. The times at which
+// slots may begin depend on earlier slots, which this process has not seen. So the order is divided into eras, and the
+// slots of each era are numbered from 1. A process that is out asks all others to admit it. Each of the others then
+// puts a wish, which is a vote for this process, into its batches. The era ends after the slot in which wishes of m+1
+// processes for the same process have been delivered. At least one of the m+1 processes is correct. All correct
+// processes end the era after the same slot. Agreements on later slots of the era are dropped, and the senders propose
+// their batches again.
 //
 // A process reports that it is ready for the next era in two cases: the current era has ended at this process, or m+1
-// others have reported that they are ready. The process begins the next era when 2m+1 processes are ready. So when a
-// process begins an era, at least one correct process knows where the previous era ended. All correct processes begin
-// an era within two message delays. To allow for that, rounds are one message delay longer in all eras except the
-// first. Each process sends the joining processes a report on the previous era: how many requests of each sender had
-// been delivered at its end. A joining process accepts a report that it has received from m+1 processes. It takes
-// part in the new era, and delivers, from the first slot on.
+// others have reported that they are ready. The process begins the next era when 2m+1 processes are ready. At least
+// m+1 of these are correct. The first correct process that was ready had no m+1 reports of others to follow, so the
+// previous era has ended at this process. So when a process begins an era, at least one correct process knows where
+// the previous era ended. All correct processes begin an era within two message delays. To allow for that, rounds are
+// one message delay longer in all eras except the first. Each process sends the joining processes a report on the
+// previous era: how many requests of each sender had been delivered at its end. A joining process accepts a report
+// that it has received from m+1 processes. It takes part in the new era, and delivers, from the first slot on.
 //
 // If more than m processes are out at the same time, the remaining processes may be too few to agree, or to admit a
 // process. For this case, the order can be reset. Each process that is out reports this to the others. When n-m
@@ -70,25 +72,27 @@
 //
 // Guaranteed with n > 3m, at most m processes faulty at a time, and delays within the schedule: total order,
 // agreement, validity, and integrity of correct senders. A process that is out counts as faulty until it indicates
-// Restored. It does not deliver the messages that the others delivered while it was out. The field Value of a
-// delivery is its position in the order. So a gap between positions shows how many messages the process missed.
+// Restored. It does not deliver the messages that the others delivered while it was out. The field Value of a delivery
+// is its position in the order. So a gap between positions shows how many messages the process missed.
 //
 // If more than m processes were out, the guarantees are weaker. Suppose that all faults were silence or lateness, and
 // that n-m correct processes are up and in time again. Then these processes rejoin after tens of rounds. From then on
 // all guarantees above hold again. For the time before, only this is guaranteed:
 //
 //   - Each position has only one payload, with two exceptions. A position may be used again if at most m processes
-//     knew of its first use, or if all processes that knew of its first use have crashed.
-//   - A request to a correct process that did not crash is delivered. If at most m of the resetting processes had
-//     delivered the request before the reset, they may deliver it twice, at two positions.
-//   - A process does not deliver the messages that it missed.
-//   - The claim of a liar may count. Then positions may jump ahead. Suppose that only a liar and one correct process
-//     claim to have delivered a request. Then the request is not delivered again, so the other processes miss it.
 //
-// Not guaranteed: uniformity, which has no meaning for liars; the order of the requests of a sender that lies; the
-// delivery of a request that was sent to a liar, or to a process that then crashed. Nothing is promised, not even
-// safety, in two cases: delays are longer than the schedule allows, or more than m processes are faulty and one of
-// them lies. In these cases, two correct processes may deliver different messages, and may detect this late or never.
+// knew of its first use, or if all processes that knew of its first use have crashed.   - A request to a correct
+// process that did not crash is delivered. If at most m of the processes     that take part in a reset had delivered
+// the request before the reset, these processes may deliver it twice, at two     positions.   - A process does not
+// deliver the messages that it missed.   - The claim of a liar may count. Then positions may jump ahead. Suppose that
+// only a liar and one correct process     claim to have delivered a request. Then the request is not delivered again,
+// so the other processes miss it.
+//
+// Three things are not guaranteed. Uniformity has no meaning for liars. Requests of a sender that lies may be
+// delivered in another order than it sent them. A request may be lost if it was sent to a liar, or to a process that
+// then crashed. In two cases nothing is promised, not even safety: delays are longer than the schedule allows, or more
+// than m processes are faulty and one of them lies. Then two correct processes may deliver different messages, and may
+// detect this late or never.
 //
 // Source: the order made of slots with interactive consistency is from Lamport, Time, Clocks and the state machine
 // approach, The implementation of reliable distributed multiprocess systems (1978). Agreement is by exponential
@@ -96,37 +100,30 @@
 //
 // # Decisions
 //
-// A Byzantine order has eras. A restarted process asks to be admitted, because it cannot join the slots in flight.
-// The other processes put their wishes to admit it into the order itself. An era ends when the wishes of m+1
-// processes have been delivered. All processes begin the next era from slot 1 as soon as 2m+1 processes are ready for
-// it. Motive: the membership changes at the same position of the order at all correct processes, and liars alone
-// cannot cause a change. The process that joins knows as much about the new slots as all others. Cost: while a
-// process is silent, rounds last 1.5 times as long in later eras, because processes begin a slot within two message
-// delays instead of one. A process that rejoins does not deliver what it missed.
+// A process that rejoins begins with a new era. Motive: the membership changes at the same position of the order at
+// all correct processes, and faulty processes alone cannot cause a change. Cost: while a process is silent, rounds
+// last 1.5 times as long in later eras, because processes begin a slot within two message delays instead of one. A
+// process that rejoins does not deliver what it missed.
 //
 // Each process limits the rate of its requests: a window limits the total size of its batches in flight. The window
-// grows while the process is in time. The window halves when the process is late, or when its messages arrive late at
-// the others. The process also spreads its batches over the time that a slot takes. Motive: while a process is
-// silent, rounds end by deadlines. If a process submitted more requests than the computers can handle, all processes
-// would be late, and the order would be reset. The window does not depend on the duration of slots, because liars can
-// influence this duration. Cost: a single sender reaches its full rate only after the time of a dozen slots. As long
-// as all slots end before their deadlines, a process cannot notice that rounds are too short for the load.
+// grows while the process is in time. It halves when the process is late, or when its messages arrive late at the
+// others. The process also spreads its batches over the duration of a slot. Motive: while a process is silent, rounds
+// end by deadlines. If a process submitted more requests than the computers can handle, all processes would be late,
+// and the order would be reset. The window does not depend on the duration of slots, because faulty processes can
+// influence this duration. Cost: a single sender reaches its full rate only after about a dozen slots. As long as all
+// slots end before their deadlines, a process cannot notice that rounds are too short for the load.
 //
-// A liar can make another process store only a bounded number of bytes. The total size of the batches that a process
-// may send during the longest possible duration of a slot is fixed. Every other process stores at most twice this
-// size from each process. Motive: a process must store messages for slots that may still begin, and must not refuse a
-// message of a correct process. Cost: the length of a round limits the rate of one sender.
+// A faulty process can make another process store only a bounded number of bytes. The total size of the batches that a
+// process may send during the longest possible slot is fixed. Every other process stores at most twice this size from
+// each process. Motive: a process must store messages for slots that may still begin, and must not refuse a message of
+// a correct process. Cost: the length of a round limits the rate of one sender.
 //
-// A Byzantine order can be reset when n-m processes report that they are out. In the first slot of a new era the
-// processes agree on what each of them has delivered. The order continues after the last of these deliveries. Motive:
-// if more than m processes are out, too few are left to admit a process. Cost: positions may jump, and at most m
-// processes may deliver a payload twice. If only a liar and one correct process claim to have delivered a payload,
-// the other processes miss it.
+// A Byzantine order can be reset. Motive: if more than m processes are out, too few are left to admit a process. Cost:
+// after a reset the guarantees are weaker, as described above.
 //
-// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a
-// processor without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: this is the only
-// protocol that needs a library outside the standard library. On a processor with such instructions, SHA-256 would
-// be faster.
+// BLAKE2b digests identify batches. Motive: hashing is a large part of the cost of a Byzantine order. On a processor
+// without instructions for SHA-256, BLAKE2b takes far less time than SHA-256. Cost: the module needs a library for
+// BLAKE2b. On a processor with such instructions, SHA-256 would be faster.
 package byzantine
 
 import (

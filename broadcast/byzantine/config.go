@@ -125,7 +125,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the theorem allows)")
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished slots, 1 to 65536")
-	fs.IntVar(&c.Depth, "ahead", c.Depth, "a process opens another slot while fewer than this `number` of "+
+	fs.IntVar(&c.Depth, "ahead", c.Depth, "open another slot if fewer than this `number` of "+
 		"slots are unfinished")
 	return func(c *Config, _ parley.Naming) error {
 		if c.M < 0 {

@@ -20,7 +20,7 @@
 // for another message. Bundles are numbered. So if the layer below is not FIFO, a process detects this, and delivers
 // nothing more from the sender. The cost is length: a bundle grows with the number of messages that its sender has
 // delivered since its last broadcast. If a process has delivered Config.Most messages without a broadcast of its own,
-// it broadcasts a bundle without a new message. So neither memory nor messages grow without bound.
+// it broadcasts a bundle without a new message. So memory and the length of messages are bounded.
 //
 // Vector clocks work on top of any reliable broadcast. A message carries a vector with one count for each incarnation
 // of each process. The count says how many messages of that incarnation the sender of the message had delivered. A
@@ -43,7 +43,8 @@
 // Incarnations: a process that restarts after a crash counts as another sender, which has broadcast and delivered
 // nothing. A process remembers the last problem.MaxLives incarnations of each process.
 //
-// Source: the lecture on broadcast, causal broadcast using FIFO broadcast. In this package, prevDlvs is a sequence.
+// Source: the lecture on broadcast, causal broadcast using FIFO broadcast. The lecture's
+// prevDlvs, the deliveries since the last broadcast, is a sequence in this package, because their order matters.
 // Vector clocks are from Birman, Schiper and Stephenson (1991), but here a vector has a count for each incarnation
 // instead of each process.
 package causal

@@ -1,12 +1,22 @@
 package cuts
 
 import (
+	"slices"
+
 	"parley"
 	"parley/agreement/tetra"
 )
 
 // earlyPerPeer is how many messages of the next slot are kept from each process.
 const earlyPerPeer = 64
+
+// mostBody*(n+1) is more than the bytes of each message of a slot. The longest is ENTER: it has a claim, and at most
+// n+1 votes of each of four phases.
+const mostBody = 200
+
+// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view 0, in
+// which those who know the decision could answer.
+const skipAfter = 4
 
 // message is a message that waits for its slot.
 type message struct {
@@ -23,18 +33,21 @@ type answer struct {
 // catchup follows the slots of the others: it keeps what comes early, and knows whether this process is behind.
 type catchup struct {
 	n, m      int
-	early     []message    // messages of the next slot
-	at        []uint64     // by process: the greatest slot in which it has spoken
-	lost      uint64       // the greatest slot of which a message was not kept
-	asked     uint64       // decisions up to this slot were asked for
-	more      bool         // somebody knows decisions of later slots
-	answers   []answer     // by process: its last Answer
-	snapshots []parley.Msg // by process: its last Snapshot
+	early     []message      // messages of the next slot
+	at        []uint64       // by process: the greatest slot in which it has spoken
+	lost      uint64         // the greatest slot of which a message was not kept
+	asked     uint64         // decisions up to this slot were asked for
+	more      bool           // somebody knows decisions of later slots
+	answers   []answer       // by process: its last Answer
+	snapshots [][]parley.Msg // by process: its last two Snapshots
+	told      bool           // there is a new one since the last look
+	looked    uint64         // the current slot at the last look
+	stays     int            // how many looks in a row have seen this slot
 }
 
 func newCatchup(c Config) catchup {
 	return catchup{
-		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([]parley.Msg, c.N),
+		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([][]parley.Msg, c.N),
 	}
 }
 
@@ -133,16 +146,39 @@ func (c *catchup) decision(from parley.ID, slot uint64) (body []byte, known bool
 	return nil, false
 }
 
-// takeSnapshot reports whether m+1 processes tell a checkpoint alike.
-func (c *catchup) takeSnapshot(from parley.ID, m parley.Msg) bool {
-	c.snapshots[from] = parley.Msg{Seq: m.Seq, Body: m.Body}
-	count := 0
-	for _, x := range c.snapshots {
-		if x.Seq == m.Seq && string(x.Body) == string(m.Body) {
-			count++
+// takeSnapshot keeps a checkpoint of the current slot or a later one.
+func (c *catchup) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
+	if len(m.Body) > mostBody*(c.n+1)*(c.n+1) {
+		s.Refuse(from, "checkpoint that is too long")
+		return
+	}
+	list := slices.DeleteFunc(c.snapshots[from], func(x parley.Msg) bool { return x.Seq == m.Seq || x.Seq < slot })
+	if m.Seq >= slot {
+		list = append(list, parley.Msg{Seq: m.Seq, Body: m.Body})
+		c.told = true
+	}
+	c.snapshots[from] = list[max(0, len(list)-2):]
+}
+
+// common returns the first checkpoint, of a slot or a later one, that m+1 processes tell alike.
+func (c *catchup) common(slot uint64) (first parley.Msg, ok bool) {
+	for _, list := range c.snapshots {
+		for _, x := range list {
+			if x.Seq < slot {
+				continue
+			}
+			count := 0
+			for _, other := range c.snapshots {
+				if slices.ContainsFunc(other, func(y parley.Msg) bool { return x.Equal(y) }) {
+					count++
+				}
+			}
+			if count > c.m && (!ok || x.Seq < first.Seq) {
+				first, ok = x, true
+			}
 		}
 	}
-	return count > c.m
+	return first, ok
 }
 
 func (c *catchup) state(v *parley.Vars, self parley.ID) {
@@ -158,8 +194,13 @@ func (c *catchup) state(v *parley.Vars, self parley.ID) {
 		parley.Num(v, "first", &a.first)
 		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
 	})
-	parley.PerProcess(v, "snapshot of", c.snapshots, func(_ parley.ID, m *parley.Msg) {
-		parley.Num(v, "slot", &m.Seq)
-		v.Bytes("checkpoint", &m.Body)
+	parley.PerProcess(v, "snapshots of", c.snapshots, func(_ parley.ID, list *[]parley.Msg) {
+		parley.Slice(v, "snapshot", list, func(_ int, m *parley.Msg) {
+			parley.Num(v, "slot", &m.Seq)
+			v.Bytes("checkpoint", &m.Body)
+		})
 	})
+	v.Bool("told", &c.told)
+	parley.Num(v, "slot at the last look", &c.looked)
+	parley.Num(v, "looks in it", &c.stays)
 }

@@ -17,7 +17,8 @@ type Config struct {
 	Durable bool
 	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may
 	// wait for a batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process
-	// sends, by default 32 batches. The others keep twice as many bytes of it.
+	// sends, by default 32 batches, and one more; each batch counts as 1 KiB more than it has. The others keep twice as
+	// many bytes of it.
 	Batch, Queue, Flight int
 	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8
 	// times the usual duration of a slot. Each view is twice as long as the view before.
@@ -73,6 +74,12 @@ func (c Config) check() error {
 	return nil
 }
 
+// longest returns the bytes of the longest batch.
+func (c Config) longest() int { return c.Batch + headBytes + c.N*welcomeBytes }
+
+// most returns the cost of the batches that a process keeps of a lane: a source may be one slot ahead.
+func (c Config) most() int { return 2 * (c.Flight + perBatch + c.longest()) }
+
 // New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
@@ -94,6 +101,7 @@ func New(c Config) parley.Protocol {
 		Promises:   func(a parley.RunConditions) []parley.Promise { return promises(c, a) },
 		Bound:      agree.OralBound,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
+		Explain:    explain(c.N),
 		Lies:       lies,
 		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
 		Span:       200 * c.Least, // faulty processes may set timers without end

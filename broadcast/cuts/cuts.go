@@ -46,9 +46,14 @@
 //
 // # Decisions
 //
-// A process requests a batch from others only if m+1 processes speak for it. Motive: a faulty owner could otherwise
-// make up a batch in the name of a correct process, and answer the requests for it. Cost: if a source reaches only the
-// owner, the slot fails, and its lane is strict for some time.
+// A process requests a batch from others only if m+1 processes speak for its cut, or say that they hold the batch.
+// Motive: a faulty owner could otherwise make up a batch in the name of a correct process, and answer the requests for
+// it. Cost: if a source reaches only the owner, the slot fails, and its lane is strict for some time.
+//
+// A process that is asked for decisions also sends its checkpoints. The process that asks takes over a checkpoint only
+// if it remains in its slot for the length of view 0. Motive: one process may have forgotten a decision that another
+// process still has, so neither the decision nor a checkpoint has m+1 witnesses otherwise. Cost: while messages are
+// slow, a process may skip deliveries that others keep.
 //
 // Checkpoints need no messages. Motive: when a process delivers a slot, a quorum has taken part in this slot, so m+1
 // correct processes have delivered the slot before. Cost: a process that is far behind must wait until m+1 others tell
@@ -56,6 +61,8 @@
 package cuts
 
 import (
+	"slices"
+
 	"parley"
 	"parley/agreement/tetra"
 )
@@ -85,7 +92,7 @@ func newProcess(c Config, self parley.ID) *process {
 		self: self, records: records{durable: c.Durable}, ledger: newLedger(c), greeted: make([]uint64, c.N),
 		catchup: newCatchup(c),
 	}
-	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self}, newWatch(&p.ledger)
+	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
 	p.cur = p.newSlot(1, 0)
 	return p
 }
@@ -114,7 +121,7 @@ func (p *process) Start(s *parley.Step) {
 	for _, b := range p.lanes[p.self].pending() {
 		s.SendAll(parley.Msg{Kind: Batch, Body: b.body})
 	}
-	if p.last != nil {
+	if p.last != nil && !p.last.closed { // it is closed for a process that was admitted in it
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
@@ -226,9 +233,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Answer:
 		p.takeAnswer(s, from, m, p.cur.number)
 	case m.Kind == Snapshot:
-		if m.Seq >= p.cur.number && p.takeSnapshot(from, m) {
-			p.adopt(s, from, m)
-		}
+		p.takeSnapshot(s, from, m, p.cur.number)
 	case m.Kind == Knock:
 		p.takeKnock(from, m)
 	}
@@ -238,7 +243,7 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 // take holds a batch that comes from its source, or that was requested.
 func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	source, b, ok := readBatch(m.Body, p.c.N)
-	if !ok || len(m.Body) > p.c.Batch+headBytes+p.c.N*welcomeBytes || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
+	if !ok || len(m.Body) > p.c.longest() || m.Seq != 0 || m.Value != 0 || m.Origin != 0 {
 		s.Refuse(from, "batch that cannot be read")
 		return
 	}
@@ -248,7 +253,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+len(b.body) > 2*p.c.Flight:
+	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
 		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
@@ -263,8 +268,8 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 			return
 		}
 	}
-	if m.Seq == 0 {
-		s.Refuse(from, "no such slot")
+	if m.Seq == 0 || len(m.Body) > mostBody*(p.c.N+1) {
+		s.Refuse(from, "no such slot, or too long")
 		return
 	}
 	p.spoke(from, m)
@@ -279,7 +284,7 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 		p.last.close(p.at)
 	case m.Kind == tetra.Decided:
 	case m.Seq <= p.dropped:
-		p.answerAsk(s, from, m.Seq)
+		p.tell(s, from, m.Seq)
 	default:
 		s.Send(from, parley.Msg{Kind: tetra.Decided, Seq: m.Seq, Body: p.past[m.Seq-1-p.dropped].value()})
 	}
@@ -287,7 +292,6 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 
 // progress does everything that is possible now.
 func (p *process) progress(s *parley.Step) {
-	before := p.total
 	for {
 		for p.batch(s) {
 		}
@@ -309,9 +313,11 @@ func (p *process) progress(s *parley.Step) {
 		p.ask(s, p.cur.number)
 	}
 	p.beginTimers(s)
-	// The log gets shorter only in a step without deliveries: if the process crashes in a step with deliveries, it
-	// delivers again what is in its log.
-	if p.total == before {
+	// The log gets shorter only in a step that delivers and indicates nothing: if the process crashes in a step that
+	// does, it does so again when it reads its log.
+	if !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
+		return e.Op == parley.OpDeliver || e.Op == parley.OpIndicate
+	}) {
 		p.compact(s)
 	}
 }
@@ -346,7 +352,7 @@ func (p *process) propose(s *parley.Step) {
 		c[i] = p.offered(parley.ID(i), k.number)
 	}
 	x := newKnown(c.encode())
-	k.mine = c[p.self].number
+	k.mine, k.heard[p.self] = c[p.self].number, x
 	k.keep(s, x)
 	k.run(s, func(in *tetra.Instance) { in.Propose(s, x.digest[:]) })
 }
@@ -397,15 +403,24 @@ func (p *process) lookAround(s *parley.Step) {
 	}
 	p.again(s, p.cur.number)
 	p.cur.request(s, true)
-	if p.isBehind(p.cur.number) {
-		p.restart() // the answers may be lost
+	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind(p.cur.number) {
+		p.restart() // the answers may be lost, or the others have forgotten what is missing
+	}
+	p.told = false
+	if p.looked != p.cur.number {
+		p.looked, p.stays = p.cur.number, 0
+	}
+	p.stays++
+	if m, ok := p.common(p.cur.number); ok && p.stays > skipAfter {
+		p.adopt(s, m)
 	}
 	if p.look() && p.member {
 		p.sayTips(s, p.self)
 	}
 }
 
-// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source.
+// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source. If only
+// the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
 func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 	c, ok := readCut(m.Body, p.c.N)
 	if !ok {
@@ -414,9 +429,14 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 	}
 	p.claims[from] = c
 	for i, t := range c {
-		l := &p.lanes[i]
-		if t.number > l.done.number && l.at(t) == nil && p.claimed(parley.ID(i), t) > p.c.M {
-			p.fetch(s, from, want{lane: parley.ID(i), tip: t}, p.cur.number)
+		lack, _ := p.lanes[i].follow(t)
+		w := want{lane: parley.ID(i), tip: lack}
+		switch {
+		case lack == tip{}:
+		case p.claimed(w.lane, t) > p.c.M:
+			p.fetch(s, from, w, p.cur.number)
+		case w.lane == from:
+			p.request(s, from, w, p.cur.number)
 		}
 	}
 }
@@ -426,7 +446,8 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	if (waits || len(p.wants) > 0 || p.isBehind(k.number)) && !p.looking {
+	_, skips := p.common(k.number)
+	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told || skips) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}

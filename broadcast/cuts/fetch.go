@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	burst       = 1 << 20 // bytes of batches that answer one Fetch
+	burst       = 1 << 20 // bytes of batches that one process is sent upon request in a quarter of the shortest view
 	mostAnswers = 64      // decisions in one Answer
 )
 
@@ -18,11 +18,31 @@ type want struct {
 	size int // bytes of answers since the request
 }
 
-// fetcher requests batches and cuts from others.
+// allowance is what a process was sent upon request since a time.
+type allowance struct {
+	since parley.Tick
+	bytes int
+}
+
+// fetcher requests batches and cuts from others, and answers their requests.
 type fetcher struct {
 	l     *ledger
 	self  parley.ID
 	wants []want
+	spent []allowance // by process
+}
+
+// spend reports whether a process may be sent so many bytes now: a faulty process must not keep this one busy.
+func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
+	a := &f.spent[to]
+	if a.bytes == 0 || now >= a.since+f.l.c.Least/4 {
+		*a = allowance{since: now}
+	}
+	if a.bytes >= burst {
+		return false
+	}
+	a.bytes += bytes
+	return true
 }
 
 // fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before. If from is the
@@ -106,35 +126,43 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 		}
 		return
 	}
-	for size := 0; size < burst && t.number >= max(m.Value, 1); {
+	for t.number >= max(m.Value, 1) {
 		b := f.l.lanes[m.Origin].at(t)
-		if b == nil {
+		if b == nil || !f.spend(s.Now, from, len(b.body)) {
 			return
 		}
 		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
-		size += len(b.body)
 		t = tip{t.number - 1, b.before}
 	}
 }
 
-// answerAsk sends decisions from a slot on, or checkpoints if it has forgotten them, and own batches that are not
-// ordered.
+// answerAsk sends own batches that are not ordered, and what is known from a slot on.
 func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
 	for _, b := range f.l.lanes[f.self].pending() {
-		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
-	}
-	past, i := f.l.past, slot-f.l.dropped-1
-	switch {
-	case slot <= f.l.dropped:
-		for _, c := range f.l.checks {
-			s.Send(from, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+		if f.spend(s.Now, from, len(b.body)) {
+			s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
 		}
-	case i < uint64(len(past)):
+	}
+	f.tell(s, from, slot)
+}
+
+// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
+// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
+func (f *fetcher) tell(s *parley.Step, to parley.ID, slot uint64) {
+	past, i := f.l.past, slot-f.l.dropped-1
+	for _, c := range f.l.checks {
+		if c.slot >= slot && f.spend(s.Now, to, len(c.body)) {
+			s.Send(to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+		}
+	}
+	if i < uint64(len(past)) {
 		var body []byte
 		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
 			body = parley.AppendBytes(body, c.body)
 		}
-		s.Send(from, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		if f.spend(s.Now, to, len(body)) {
+			s.Send(to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+		}
 	}
 }
 
@@ -143,5 +171,10 @@ func (f *fetcher) state(v *parley.Vars) {
 		v.ID("lane", &w.lane)
 		w.tip.state(v, "tip")
 		parley.Num(v, "size", &w.size)
+	})
+	parley.PerProcess(v, "was sent", f.spent, func(_ parley.ID, a *allowance) {
+		if parley.Num(v, "bytes", &a.bytes); a.bytes > 0 {
+			v.Time("since", &a.since)
+		}
 	})
 }

@@ -1,6 +1,10 @@
 package cuts
 
-import "parley"
+import (
+	"slices"
+
+	"parley"
+)
 
 // standing says whether a process takes part. A process that restarts without its state must first be admitted.
 type standing struct {
@@ -35,37 +39,30 @@ func (p *process) admitted(s *parley.Step) {
 }
 
 // adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
-func (p *process) adopt(s *parley.Step, from parley.ID, m parley.Msg) {
-	switch {
-	case !p.skip(s, m.Seq, m.Body):
-		s.Refuse(from, "checkpoint that cannot be read")
-	default:
-		p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
-		p.shorten(0)
+func (p *process) adopt(s *parley.Step, m parley.Msg) {
+	if !p.skip(s, m.Seq, m.Body) {
+		s.Refuse(p.self, "checkpoint that cannot be read")
+		return
 	}
+	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+	p.shorten(0)
+	p.admitted(s)
 }
 
-// skip continues after the slot of a checkpoint. The process does not deliver what it missed. It keeps its own batches
-// that are not ordered, because the others refuse a second batch of the same number.
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
 func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
-	own := p.lanes[p.self]
 	if !p.decode(number, body) {
 		return false
-	}
-	for x, list := &p.lanes[p.self], own.pending(); len(list) > 0; list = list[1:] {
-		if list[0].number > x.done.number && list[0].life == x.life {
-			x.add(list[0])
-		}
 	}
 	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
 	p.wants = nil
 	p.lost = max(p.lost, p.cur.number)
 	p.restart()
+	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
 	if p.member {
 		s.Indicate(parley.Msg{Kind: Admitted})
 	}
-	p.admitted(s)
 	return true
 }
 
@@ -73,6 +70,7 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 func (p *process) takeKnock(from parley.ID, m parley.Msg) {
 	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostLife && p.member {
 		p.greeted[from] = m.Value
+		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
 		p.greets = append(p.greets, welcome{from, m.Value})
 	}
 }

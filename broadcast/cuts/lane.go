@@ -1,6 +1,7 @@
 package cuts
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -30,6 +31,7 @@ const (
 	mostLife   = 1 << 63 // greater than every life
 	overhead   = 5       // bytes of a request in a batch in addition to its own
 	headBytes  = 80      // bytes of a batch that are not in requests or welcomes
+	perBatch   = 1 << 10 // see cost
 )
 
 // batch is a list of requests of one source. The batches of a source form a chain.
@@ -63,6 +65,9 @@ func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welco
 	}
 	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body}
 }
+
+// cost is what a batch counts in a lane: its bytes, and a fixed amount for the work that each batch causes.
+func (b *batch) cost() int { return len(b.body) + perBatch }
 
 // readBatch reads a batch of one of n processes, and its source.
 func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
@@ -113,8 +118,8 @@ type lane struct {
 	requests uint64  // number of requests delivered
 	base     tip     // the batch before the first one of the chain
 	chain    []batch // the batches after base, unbroken, up to the last one held; done is base or among them
-	loose    []batch // batches after done that are held, but not in the chain: forks, or batches after a gap
-	size     int     // bytes of all batches after done
+	loose    []batch // batches after done that are held, but not in the chain, by number: forks, or after a gap
+	size     int     // the cost of all batches after done
 }
 
 // tip returns the last batch of the chain.
@@ -130,32 +135,45 @@ func (l *lane) at(t tip) *batch {
 	if b := l.inChain(t); b != nil {
 		return b
 	}
-	i := slices.IndexFunc(l.loose, func(b batch) bool { return b.tip == t })
-	if i < 0 {
-		return nil
+	for i := l.firstLoose(t.number); i < len(l.loose) && l.loose[i].number == t.number; i++ {
+		if l.loose[i].digest == t.digest {
+			return &l.loose[i]
+		}
 	}
-	return &l.loose[i]
+	return nil
+}
+
+// firstLoose returns the index of the first loose batch of a number, or of the place where it belongs.
+func (l *lane) firstLoose(number uint64) int {
+	i, _ := slices.BinarySearchFunc(l.loose, number, func(b batch, n uint64) int { return cmp.Compare(b.number, n) })
+	return i
 }
 
 // numbered reports whether the lane holds a batch of this number.
 func (l *lane) numbered(number uint64) bool {
-	return number <= l.tip().number || slices.ContainsFunc(l.loose, func(b batch) bool { return b.number == number })
+	i := l.firstLoose(number)
+	return number <= l.tip().number || i < len(l.loose) && l.loose[i].number == number
 }
 
 // add holds a batch, and extends the chain as far as possible.
 func (l *lane) add(b batch) {
-	l.size += len(b.body)
-	l.loose = append(l.loose, b)
-	for end := l.tip(); ; end = l.tip() {
-		next := slices.IndexFunc(l.loose, func(b batch) bool {
-			return b.number == end.number+1 && b.before == end.digest
-		})
-		if next < 0 {
-			return
-		}
+	l.size += b.cost()
+	l.loose = slices.Insert(l.loose, l.firstLoose(b.number), b)
+	for next := l.next(); next >= 0; next = l.next() {
 		l.chain = append(l.chain, l.loose[next])
 		l.loose = slices.Delete(l.loose, next, next+1)
 	}
+}
+
+// next returns the index of a loose batch that follows the chain, or -1.
+func (l *lane) next() int {
+	end := l.tip()
+	for i := l.firstLoose(end.number + 1); i < len(l.loose) && l.loose[i].number == end.number+1; i++ {
+		if l.loose[i].before == end.digest {
+			return i
+		}
+	}
+	return -1
 }
 
 // follow walks from a tip back to done. It returns the first batch that is not held, if there is one. Otherwise it
@@ -203,7 +221,7 @@ func (l *lane) tidy() {
 	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= l.done.number || b.life != l.life })
 	for _, list := range [][]batch{l.loose, l.pending()} {
 		for _, b := range list {
-			l.size += len(b.body)
+			l.size += b.cost()
 		}
 	}
 }
@@ -274,7 +292,7 @@ func (l *lane) state(v *parley.Vars, n int) {
 			}
 		})
 	}
-	parley.Num(v, "bytes after done", &l.size)
+	parley.Num(v, "cost after done", &l.size)
 }
 
 func (t *tip) state(v *parley.Vars, name string) {

@@ -16,11 +16,8 @@ type welcome struct {
 // welcomeBytes bounds the bytes of a welcome in a batch.
 const welcomeBytes = 2 + binary.MaxVarintLen64
 
-// votes are the members that welcome a process, in the last life that anybody welcomed.
-type votes struct {
-	life uint64
-	by   parley.Set
-}
+// votes are the last lives of one process that each member welcomed, by member.
+type votes []uint64
 
 // checkpoint is everything that follows from the slots up to one of them.
 type checkpoint struct {
@@ -45,9 +42,13 @@ type ledger struct {
 }
 
 func newLedger(c Config) ledger {
-	return ledger{
+	l := ledger{
 		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([]votes, c.N),
 	}
+	for i := range l.welcomes {
+		l.welcomes[i] = make(votes, c.N)
+	}
+	return l
 }
 
 // unordered reports whether this process holds a batch that is not ordered.
@@ -143,13 +144,24 @@ func (l *ledger) repeat(s *parley.Step) {
 
 // tally counts a welcome that was delivered from the lane of a member.
 func (l *ledger) tally(by parley.ID, w welcome) {
-	x := &l.welcomes[w.who]
-	if w.life > x.life {
-		*x = votes{life: w.life}
+	x := &l.welcomes[w.who][by]
+	*x = max(*x, w.life)
+}
+
+// most returns the greatest life that more than m members welcome, or 0.
+func (v votes) most(m int) (life uint64) {
+	for _, x := range v {
+		count := 0
+		for _, y := range v {
+			if x == y {
+				count++
+			}
+		}
+		if count > m {
+			life = max(life, x)
+		}
 	}
-	if w.life == x.life {
-		x.by.Add(by)
-	}
+	return life
 }
 
 // admit begins the lives of the processes that m+1 members welcome. No correct member gave its welcome before the old
@@ -157,8 +169,8 @@ func (l *ledger) tally(by parley.ID, w welcome) {
 // lane continues after the last delivered batch.
 func (l *ledger) admit() {
 	for id := range l.welcomes {
-		if x := &l.welcomes[id]; x.life > l.lanes[id].life && x.by.Len() > l.c.M {
-			l.lanes[id].begin(x.life)
+		if life := l.welcomes[id].most(l.c.M); life > l.lanes[id].life {
+			l.lanes[id].begin(life)
 		}
 	}
 }
@@ -201,10 +213,12 @@ func (l *ledger) delivered() cut {
 func (l *ledger) encode() []byte {
 	b := binary.AppendUvarint(nil, l.total)
 	for i := range l.lanes {
-		x, w := &l.lanes[i], &l.welcomes[i]
+		x := &l.lanes[i]
 		b = binary.AppendUvarint(binary.AppendUvarint(b, x.life), x.requests)
 		b = append(binary.AppendUvarint(b, x.done.number), x.done.digest[:]...)
-		b = parley.AppendSet(binary.AppendUvarint(b, w.life), w.by)
+		for _, life := range l.welcomes[i] {
+			b = binary.AppendUvarint(b, life)
+		}
 	}
 	t := &l.tenure
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(t.owner)), uint64(t.used))
@@ -216,18 +230,20 @@ func (l *ledger) encode() []byte {
 	return b
 }
 
-// decode takes over what encode wrote after a slot. Batches that are not delivered, and cuts before the slot, are
-// forgotten.
+// decode takes over what encode wrote after a slot. It keeps the batches that are not delivered: its own ones may have
+// been sent, and it must not send others of the same numbers.
 func (l *ledger) decode(slot uint64, body []byte) bool {
 	r := parley.Reader{Rest: body}
 	next := newLedger(l.c)
 	next.total = r.Number(1 << 62)
 	for i := range next.lanes {
-		x, w := &next.lanes[i], &next.welcomes[i]
+		x := &next.lanes[i]
 		x.life, x.requests, x.done.number = r.Number(mostLife), r.Number(1<<62), r.Number(mostNumber)
 		copy(x.done.digest[:], r.Take(uint64(len(x.done.digest))))
 		x.base = x.done
-		w.life, w.by = r.Number(mostLife), r.Set(l.c.N)
+		for by := range next.welcomes[i] {
+			next.welcomes[i][by] = r.Number(mostLife)
+		}
 	}
 	t := &next.tenure
 	t.owner, t.used = r.ID(l.c.N), int(r.Number(1<<31))
@@ -237,6 +253,14 @@ func (l *ledger) decode(slot uint64, body []byte) bool {
 	}
 	if !r.Done() {
 		return false
+	}
+	for i := range next.lanes {
+		x := &next.lanes[i]
+		for _, b := range slices.Concat(l.lanes[i].chain, l.lanes[i].loose) {
+			if b.number > x.done.number && b.life == x.life {
+				x.add(b)
+			}
+		}
 	}
 	next.dropped = slot
 	next.checks = []checkpoint{{slot, next.delivered(), body}}
@@ -257,8 +281,7 @@ func (l *ledger) state(v *parley.Vars) {
 	parley.Num(v, "delivered", &l.total)
 	l.tenure.state(v)
 	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *votes) {
-		parley.Num(v, "life", &x.life)
-		v.Set("by", &x.by)
+		parley.PerProcess(v, "by", *x, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
 	})
 	parley.Slice(v, "checkpoints", &l.checks, func(_ int, c *checkpoint) {
 		parley.Num(v, "slot", &c.slot)

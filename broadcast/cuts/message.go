@@ -26,7 +26,8 @@ const (
 	Ask
 	// Answer carries the decisions of slots from Seq on: each cut with its length.
 	Answer
-	// Snapshot answers Ask for slots that the sender has forgotten: the checkpoint after slot Seq, in Body.
+	// Snapshot answers Ask, too: the checkpoint after slot Seq, in Body. The receiver takes it over if it gets no further
+	// otherwise.
 	Snapshot
 	// Knock asks to be admitted in life Value. Its sender restarted without its state.
 	Knock

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"parley"
@@ -25,11 +26,15 @@ func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 78))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
 	c := Config{
-		N: 4, M: 1, Durable: durable, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000, Least: 1500 + tick(6000), Most: 60_000,
+		N: 4, M: 1, Durable: durable, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000, Least: 1000 + tick(6000), Most: 60_000,
 		Checkpoint: 1 + r.IntN(6)*r.IntN(40),
 	}
 	if r.IntN(4) == 0 {
 		c.N, c.M = 7, 2
+	}
+	if r.IntN(3) == 0 { // few requests fill a batch, and few batches a lane
+		c.Batch, c.Queue = 8+r.IntN(20), 1000
+		c.Flight = c.Batch + r.IntN(3*perBatch)
 	}
 	opt := sim.Options{Seed: seed, Faulty: map[parley.ID]faulty.Behavior{}, Until: 8_000_000, Heal: 1 + tick(150_000)}
 	how := []faulty.Behavior{faulty.Any, faulty.Any, faulty.Random, faulty.TwoFaced, faulty.Silent, faulty.Twin}
@@ -58,7 +63,8 @@ func stormy(seed uint64, durable bool) (sim.Options, Config) {
 		at := parley.ID(r.IntN(c.N))
 		if _, lies := opt.Faulty[at]; !lies && (durable || at == loser) {
 			opt.Crashes = append(opt.Crashes, sim.Crash{
-				At: at, When: 1 + tick(100_000), Effects: r.IntN(8), Back: 1 + tick(20_000), LostDisk: at == loser && r.IntN(3) > 0,
+				At: at, When: 1 + tick(100_000), Effects: r.IntN(8), Back: 1 + tick(20_000),
+				LostDisk: at == loser && r.IntN(3) > 0,
 			})
 		}
 	}
@@ -108,6 +114,19 @@ func note(n map[string]int, opt sim.Options, c Config, s *sim.Sim) {
 	}
 }
 
+// ignored returns a request at a correct process that never crashed, if no correct process has delivered it, or "".
+func ignored(s *sim.Sim, opt sim.Options) string {
+	for _, r := range opt.Requests {
+		crashed := slices.ContainsFunc(opt.Crashes, func(c sim.Crash) bool { return c.At == r.At })
+		if s.Correct().Has(r.At) && !crashed && !slices.ContainsFunc(s.History.Deliveries, func(d parley.ExternalEvent) bool {
+			return s.Correct().Has(d.At) && string(d.Msg.Body) == string(r.Msg.Body)
+		}) {
+			return string(r.Msg.Body)
+		}
+	}
+	return ""
+}
+
 // Whatever m processes say, however late messages are, and wherever processes crash and restart: all correct processes
 // deliver the same in the same order, and deliver everything after messages and clocks have become timely.
 func TestSeeds(t *testing.T) {
@@ -119,6 +138,9 @@ func TestSeeds(t *testing.T) {
 		s.History.Over = true
 		before := maps.Clone(n)
 		note(n, opt, c, s)
+		if lost := ignored(s, opt); lost != "" {
+			t.Fatalf("seed %d: nobody delivers %s\ncrashes %v, faulty %v", seed, lost, opt.Crashes, opt.Faulty)
+		}
 		missed := n["skipped"] > before["skipped"]
 		for _, p := range opt.Protocol.Properties {
 			switch {

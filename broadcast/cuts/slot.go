@@ -15,6 +15,7 @@ type slot struct {
 	owner  parley.ID
 	in     *tetra.Instance
 
+	first  digest     // of the first cut that the owner proposed
 	cuts   []known    // cuts whose batches this process holds
 	heard  []known    // by process: the last cut that it sent
 	mine   uint64     // up to this number own batches are in a cut of the owner
@@ -84,9 +85,8 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 				m.Body = k.find(k.cuts, m.Body)
 			}
 		case parley.OpAppend:
-			decides := tetra.Decides(m.Body)
 			m.Body = appendSlot(slotRecord, k.number, m.Body)
-			if !k.p.durable || !k.p.member && !decides { // what it did not say, it need not remember
+			if !k.p.durable {
 				return true
 			}
 			k.p.size += len(m.Body)
@@ -105,7 +105,10 @@ const doublings = 20
 func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	m.Seq, m.Value = m.Value>>viewShift, m.Value&(1<<viewShift-1)
 	if m.Kind == tetra.Proposal && len(m.Body) > 0 {
-		m.Body = k.hear(from, m.Body)
+		view := m.Seq
+		if m.Body = k.hear(from, m.Body); from == k.owner && view == 0 && k.first == (digest{}) {
+			copy(k.first[:], m.Body)
+		}
 	}
 	k.hold(s)
 	k.run(s, func(in *tetra.Instance) { in.Receive(s, from, m) })
@@ -121,9 +124,9 @@ func (k *slot) hear(from parley.ID, body []byte) []byte {
 	return c.digest[:]
 }
 
-// hold notes the cuts whose batches this process holds. The agreement may then speak for them. If m+1 processes speak
-// for a cut, a correct one received the batches from their sources. Only then does this process request missing
-// batches from others.
+// hold notes the cuts whose batches this process holds, if m+1 processes speak for them or the owner proposed them
+// first. The agreement may then speak for them. If m+1 processes speak for a cut, a correct one received the batches
+// from their sources. Only then does this process request missing batches from others.
 func (k *slot) hold(s *parley.Step) {
 	for from, c := range k.heard {
 		if len(c.body) == 0 || k.find(k.cuts, c.digest[:]) != nil {
@@ -131,7 +134,7 @@ func (k *slot) hold(s *parley.Step) {
 		}
 		list, _ := readCut(c.body, k.p.c.N)
 		backed := k.in.Backed(c.digest[:])
-		if (backed || k.p.useful(list)) && k.complete(s, parley.ID(from), list, backed) {
+		if (backed || c.digest == k.first && k.p.useful(list)) && k.complete(s, parley.ID(from), list, backed) {
 			k.keep(s, c)
 		}
 	}
@@ -203,12 +206,15 @@ func (k *slot) close(at []uint64) {
 func (k *slot) state(v *parley.Vars) {
 	v.DurableIf(k.p.c.Durable, func() {
 		parley.Slice(v, "cuts", &k.cuts, func(_ int, c *known) { c.state(v) })
+		v.Bool("closed", &k.closed)
 	})
 	v.Machine("agreement", k.in)
 	parley.PerProcess(v, "heard", k.heard, func(_ parley.ID, c *known) { c.state(v) })
+	first := k.first[:]
+	v.Bytes("first cut of the owner", &first)
+	copy(k.first[:], first)
 	parley.Num(v, "mine", &k.mine)
 	v.Bool("timing", &k.timing)
-	v.Bool("closed", &k.closed)
 	v.Bool("asked", &k.asked)
 	v.Set("fed", &k.fed)
 	v.Time("began", &k.began)

@@ -5,9 +5,9 @@
 // deliver it. No process delivers a message twice, or a message that was not broadcast.
 //
 // The model: asynchronous messages. Any number of processes may crash, but a path of correct processes must connect
-// every two correct processes, and the links on this path must lose nothing. Links may duplicate and reorder
-// messages. No process may lie: a liar could broadcast in the name of any other process. A process that restarts
-// after a crash violates no property, but other processes do not resend the messages that it missed.
+// every two correct processes. The links on this path must lose nothing. Links may duplicate and reorder messages.
+// No process may lie: a liar could broadcast in the name of any other process. A process that restarts after a
+// crash violates no property, but other processes do not resend the messages that it missed.
 //
 // Why it works: suppose that a correct process delivers a message. Consider the path from this process to any other
 // correct process. Each process on the path sends the message to the next process before it delivers the message
@@ -24,12 +24,13 @@
 // copies. In the uniform form, all processes must be neighbors.
 //
 // Memory: sender, incarnation and sequence number identify a message. For each incarnation of a sender, a process
-// stores which numbers it has delivered: a number up to which it has delivered all messages, and the ranges of
-// numbers that it has delivered beyond the first gap. It stores nothing else. If the number of a message is
-// Config.Window or more beyond the first gap, the process refuses the message. It then misses this message, unless
-// another copy arrives after the gap has been filled. A gap does not last, because an incarnation of a sender sends
-// its messages in the order of their numbers. So the window must be at least the number of messages that one sender
-// can have in flight. A process remembers only the last problem.MaxLives incarnations of each process.
+// stores which numbers it has delivered. It stores one number up to which it has delivered all messages. The next
+// number is the first gap. For messages beyond the first gap, it stores ranges of numbers. It stores nothing else.
+// If the number of a message is Config.Window or more beyond the first gap, the process refuses the message. The
+// process can still deliver this message if another copy arrives after the gap has been filled. A gap does not
+// last, because an incarnation of a sender sends its messages in the order of their numbers. So the window must be
+// at least the number of messages that one sender can have in flight. A process remembers only the last
+// problem.MaxLives incarnations of each process.
 //
 // Source: the lecture (docs/explanation/sources.md) on broadcast, reliable broadcast by message diffusion. The
 // uniform form is the majority-acknowledgement algorithm of Cachin, Guerraoui and Rodrigues (2011), section 3.4.

@@ -34,17 +34,17 @@
 // in a separate message, which processes pass down the tree.
 //
 // In the lecture the broadcast is complete when the root has sent the message to all its children. This rule does not
-// tolerate two crashes: if a child crashes before it forwards the message, and then the root crashes, no process
+// tolerate two crashes. If a child crashes before it forwards the message, and then the root crashes, no process
 // serves the child's subtree.
 //
 // A message is identified by its sender, by the incarnation of the sender, and by a number. The incarnation number is
 // durable: a restarted process numbers its broadcasts from 1 in a new incarnation, and the others treat it as a new
 // process. A process that loses its disk also loses its incarnation number. Then it must not use its old name.
 //
-// The protocol promises no uniformity: after the root has crashed, a leaf may be the only process with the message,
-// and it may deliver the message and then crash. The protocol promises no order, and a restarted process does not get
-// the messages that it missed. If links lose messages, nothing is promised, because the protocol never resends a
-// message.
+// The protocol promises no uniformity. For example, the root crashes, and a leaf is the only other process with the
+// message. The leaf may deliver the message and then crash. The protocol promises no order, and a restarted process
+// does not get the messages that it missed. If links lose messages, nothing is promised, because the protocol never
+// resends a message.
 //
 // Source: the lecture (docs/explanation/sources.md), reliable broadcast by message forwarding. This package assumes
 // that a process acknowledges (step 2 of the lecture) only after its children have acknowledged (step 3).

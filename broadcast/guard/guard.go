@@ -15,9 +15,9 @@
 // carries these numbers for all senders. If two correct processes deliver a message, the times of the two deliveries
 // differ by at most Bound. The guard applies two rules.
 //
-// First, suppose that this process delivered a message A more than Bound ago, and now receives a message whose sender
-// had not delivered A. Then the sender has omitted the delivery of A. From then on this process refuses all messages
-// of that sender.
+// First, suppose that this process delivered a message A more than Bound ago. It now receives a message that shows
+// that its sender had not delivered A. Then the sender has omitted the delivery of A. From then on this process
+// refuses all messages of that sender.
 //
 // Second, suppose that two other processes have delivered a message B, and that this process has not delivered B,
 // although Bound has passed. At least one of the two others is correct, so this process has omitted the delivery of
@@ -33,11 +33,8 @@
 //
 // # Decisions
 //
-// The guard counts deliveries, and needs a bound on time. Every message says how many messages of each process its
-// sender had delivered, in FIFO order. If a sender has lacked a delivery for longer than the bound, a process refuses
-// the messages of this sender. If a process has itself lacked a delivery for longer than the bound, it stops. Motive:
-// in FIFO order, one number per process describes a history. Cost: without a bound on delays, a slow process is
-// stopped. Correct processes may deliver different messages of a process that omitted a delivery.
+// The guard counts deliveries, and needs a bound on time. Motive: in FIFO order, one number per process says which
+// messages were delivered. Cost: without a bound on delays, the guard may stop a process that is only slow.
 package guard
 
 import (

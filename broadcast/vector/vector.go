@@ -14,8 +14,8 @@
 // The bound: asynchronous messages, crash faults, false suspicions. Links are FIFO and may lose messages, but neither
 // reorder nor duplicate them. Progress needs a majority of all processes (see membership/group). If only a crashed or
 // excluded member has a message, the remaining members lose this message, and all messages that wait for it. The
-// crashed or excluded member may have delivered the lost message, unless the message has level Uniform. So the levels
-// other than Uniform are not uniform.
+// crashed or excluded member may have delivered the lost message. (This cannot happen with level Uniform.) So the
+// levels other than Uniform are not uniform.
 //
 // Why it works: messages of one sender are numbered, and arrive in the order of their numbers. So a member can detect
 // that it missed a message. A member keeps each received message until it knows that all members have received it.
@@ -28,11 +28,11 @@
 // delivers the message. So at the end of the view every member reports the message, or has delivered it.
 //
 // The vector of a message has one count for each member of the view: the number of messages of this member that must
-// be delivered first. Counts restart with the next view. So former members take no room in a vector, and a gap in the
-// numbers of a sender ends with its view. A count covers all earlier messages of a member. This includes messages of
-// level Uniform, which members may deliver after later messages of the same sender. So a causal message may wait for
-// more messages than necessary. But no two messages wait for each other, because a message waits only for messages
-// that were sent earlier.
+// be delivered first. Counts restart with the next view. So former members take no room in a vector. If messages of a
+// sender are lost, the gap in its numbers ends with the view. A count covers all earlier messages of a member. This
+// includes messages of level Uniform, which members may deliver after later messages of the same sender. So a causal
+// message may wait for more messages than necessary. But no two messages wait for each other, because a message waits
+// only for messages that were sent earlier.
 //
 // A member stores at most n*W messages, because each sender has at most W messages that some member may not have
 // received. If Hold is set, a member delays acknowledgements, but only until W/2 messages have arrived. It never
@@ -43,12 +43,11 @@
 //
 // # Decisions
 //
-// Groups without a total order have views, too. One machine, broadcast/vector, serves all levels without total order,
-// on the same views that total order uses. Each message may have its own level. Motive: package diffusion and the
-// protocols on top of it have no views. They relay to all processes, do not replace messages that a link loses, and
-// keep counts for all incarnations. With these protocols, a node that was disconnected for a short time would wait
-// forever for a message that it missed. Cost: these groups need a majority, too, and FIFO and causal broadcast are
-// implemented twice.
+// Groups without a total order have views, too, the same views that the total order has. This machine serves all
+// these groups, and each message may have its own level. Motive: package diffusion and the protocols on top of it
+// have no views. They do not replace messages that a link loses. So a node that was disconnected for a short time
+// would wait forever for a message that it missed. Cost: these groups need a majority, and FIFO and causal broadcast
+// are implemented twice.
 package vector
 
 import (

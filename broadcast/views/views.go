@@ -1,11 +1,12 @@
 // Package views has code that is shared by the broadcasts that run in the views of membership/group, such as
 // broadcast/timestamp. A view is a set of processes, the members, on which all processes agree. The package keeps
-// vectors of acknowledgements, describes the broadcasts to hosts, and computes the promises for a run.
+// vectors of acknowledgements, makes the parley.Protocol values of the broadcasts, and computes the promises for a
+// run.
 //
 // Each member reports to the others how many messages of each member it has received. It sends these numbers as a
 // vector, with each message and in acknowledgements. Links are FIFO, so a count covers all earlier messages. If a
-// member lacks a message, it detects this when it receives the next vector from the message's sender. When all
-// members have acknowledged a message, they can drop it.
+// member lacks a message, it detects this when it receives the next vector from the message's sender. When all members
+// have acknowledged a message, they can drop it.
 //
 // Source: stability from acknowledgement vectors, Birman, Schiper and Stephenson (1991).
 package views

@@ -23,8 +23,8 @@ func showCommand(a *console.App) *cobra.Command {
 		Short: "Show certificates and what is wrong with them",
 		Long: "Show lists the certificates that the authority has issued. With FILEs, it prints for each " +
 			"FILE: its kind, its owner, the end of its validity, and what is wrong with it. It checks a " +
-			"FILE against ca.pem and crl.pem. It takes these two files from the folder of --dir, or " +
-			"without --dir from the folder of the FILE. It changes nothing.\n\n" +
+			"FILE against ca.pem and crl.pem. These two files are in the folder of --dir. " +
+			"Without --dir, they are in the folder of the FILE. Show changes nothing.\n\n" +
 			"The exit status is 1 if something is wrong with a file, and 2 if a file is no certificate, " +
 			"key, signer, or revocation list. Show still prints the other files.",
 		Example: "  parley cert show\n  parley cert show certs/node-a.pem certs/signer-a.pub",

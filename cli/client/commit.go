@@ -18,8 +18,9 @@ func Commit(a *console.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit TRANSACTION NODE=WHAT...",
 		Short: "Commit a transaction on several nodes, or abort it on all",
-		Long: "Commit carries out a transaction with a part on each NODE. WHAT describes the part for the " +
-			"node's participant: the service that the node's configuration names. Each participant " +
+		Long: "Commit carries out a transaction with a part on each NODE. A node's " +
+			"participant is a service that the configuration of the node names. WHAT tells the participant what to do. " +
+			"Each participant " +
 			"first prepares its part, and its node votes yes or no. Then either all participants carry " +
 			"out their parts, or " +
 			"none does. A node without a participant in its configuration votes no. Each TRANSACTION needs " +

@@ -5,14 +5,13 @@
 //
 // The environment variable of a flag contains the name of the command. For example, PARLEY_RUN_SEED sets the flag
 // --seed of "parley run". A flag that means the same in every command also has a variable without the command's name,
-// such as PARLEY_DIR; [Common] marks these flags. Motive: for a service called parley, Kubernetes sets variables such
-// as PARLEY_HOST and PARLEY_PORT, and these must not change a run. Also, a flag of the same name can mean different
-// things: --dir of "parley cert" names another folder than --dir of "parley status". Cost: users often have to set
-// several variables instead of one.
+// such as PARLEY_DIR; [Common] marks these flags. Motive: Kubernetes sets variables such as PARLEY_HOST and
+// PARLEY_PORT for a service called parley, and these must not change a run. Also, a flag of the same name can mean
+// different things: --dir of "parley cert" names another folder than --dir of "parley status". Cost: users often have
+// to set several variables instead of one.
 //
-// With --json an error is an object on the standard error, and not on the standard output. Motive: everything on
-// the standard output fits one schema, even if the command fails after some of its output. Cost: a program that
-// calls the command must read two streams.
+// With --json an error is an object on the standard error. Motive: everything on the standard output fits one schema,
+// even if the command fails after some of its output. Cost: a program that calls the command must read two streams.
 package console
 
 import (

@@ -11,14 +11,15 @@ import (
 
 	"parley"
 	"parley/cli/client"
+	"parley/cli/console"
 	"parley/cli/local"
 	"parley/cli/show"
-	"parley/cli/traces"
 	"parley/cluster"
 	"parley/cluster/api/parleyv1"
 	"parley/faulty"
 	"parley/internal/form"
 	"parley/internal/lists"
+	"parley/internal/merged"
 	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/lockstep"
@@ -100,7 +101,7 @@ func (d *demonstration) written(ctx context.Context, slot uint64) (*trace.Log, t
 
 // merged merges the traces of all nodes about the stream of agreements on values of P1.
 func (d *demonstration) merged() (*trace.MergedTrace, error) {
-	written, err := traces.Read(lists.Of(d.nodes, func(n *local.Node) string {
+	written, err := console.ReadTraces(lists.Of(d.nodes, func(n *local.Node) string {
 		return filepath.Join(d.dir, n.Name, "traces")
 	}))
 	if err != nil {
@@ -124,7 +125,7 @@ func (d *demonstration) merged() (*trace.MergedTrace, error) {
 // slotOf returns the part of a log about one agreement of a stream, as a log of that agreement alone. decided is the
 // number of correct processes that have decided.
 func slotOf(log *trace.Log, slot uint64) (one *trace.Log, decided int) {
-	one = traces.Part(log, func(e *trace.Event) bool {
+	one = merged.Part(log, func(e *trace.Event) bool {
 		switch {
 		case e.Op == trace.Start, e.Op == trace.Refuse, e.Op == trace.Keep:
 		case e.Op == trace.Request && e.Msg.Kind == parley.Propose:

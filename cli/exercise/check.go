@@ -56,8 +56,8 @@ func checkCommand(a *console.App) *cobra.Command {
 		Short: "Grade an exercise",
 		Long: "Check builds the module in the folder DIR, by default the current one, and grades its machine. It simulates " +
 			"runs with faults of every kind that the protocol tolerates, and explores a small system completely. It then " +
-			"prints what became of each promise, the points, and a command that shows the first failing run.\n\n" +
-			"A promise gives points if no run breaks it, and if it was put to the test. Check changes only the file of " +
+			"prints the outcome of each promise, the points, and a command that shows the first failing run.\n\n" +
+			"A promise gives points if at least one run tested it, and if no run breaks it. Check changes only the file of " +
 			"--trace. It needs Go. The exit status is 0 with all points, 1 with fewer, and 2 if DIR holds no exercise or " +
 			"the module does not compile.",
 		Example: "  parley exercise check om\n  cd om && parley exercise check --open",
@@ -288,7 +288,7 @@ func (g grade) text(width int) string {
 		}
 	}
 	if g.Points == g.Of {
-		b.WriteString("\nall promises hold, and all were put to the test\n")
+		b.WriteString("\nall promises hold, and all were tested\n")
 	}
 	return b.String()
 }

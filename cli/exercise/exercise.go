@@ -3,15 +3,15 @@
 //
 // # Decisions
 //
-// A machine is graded by the command that its own module builds, because Go cannot load it into a running program. The
-// properties, the promises and the lies are Parley's own. Motive: a student can repeat the failing run with the
-// student's own command, and see all its pictures. Cost: a student can write a machine that prints a false grade. So
-// teachers copy only the machine into a folder of their own, read it, and grade it there.
+// A machine is graded by the command that its own module builds, because Go cannot load the machine into a running
+// program. Motive: a student can repeat the failing run with the student's own command, and see all its pictures.
+// Cost: a student can write a machine that prints a false grade. So teachers copy only the machine into a folder of
+// their own, read it, and grade it there.
 //
-// A promise gives points only if it was tested: in at least one run it was promised, and demanded something. Some
-// promises say that the machine does its work. If one of these breaks, or was not tested, no promise gives points.
-// Motive: a machine that does nothing, or always decides the default, keeps most promises. Cost: a machine with a
-// single bug in its work gets no points yet.
+// A promise gives points only if a run tested it. A run tests a promise if the property is promised in this run, and
+// demands something. Some promises require that the machine does something, such as deciding. If one of these
+// breaks, or was not tested, no promise gives points. Motive: a machine that does nothing keeps most promises. Cost:
+// a machine with a single bug in its work gets no points.
 package exercise
 
 import (

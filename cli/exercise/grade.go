@@ -28,8 +28,8 @@ func (e exercise) protocol() string { return exercises.Prefix + e.name }
 const (
 	held      = "held"
 	broken    = "VIOLATED"
-	untested  = "not put to the test" // it was never promised, or never demanded anything
-	unstarted = "held, but without "  // the promises that say that the machine does its work
+	untested  = "not tested"         // it was never promised, or never demanded anything
+	unstarted = "held, but without " // the promises that say that the machine does its work
 )
 
 // promise is the grade of one promise.

@@ -103,7 +103,7 @@ func TestLazyMachinesHaveNoPoints(t *testing.T) {
 		outcomes string // of agreement, validity, termination and integrity
 		failed   string
 	}{
-		{"nothing", "not put to the test, not put to the test, VIOLATED, not put to the test", ""},
+		{"nothing", "not tested, not tested, VIOLATED, not tested", ""},
 		{"decides", "held, but without validity, VIOLATED, held, but without validity, held, but without validity", ""},
 		{"panics", "", "the machine panics: index out of range"},
 	} {
@@ -127,7 +127,7 @@ func TestSolutionsHaveAllPoints(t *testing.T) {
 	for name, p := range map[string]parley.Protocol{"om": exercises.OM(om.New), "priorities": exercises.Priorities(priorities.New)} {
 		g := graded(t, name, p)
 		text := g.text(80)
-		if g.Points != 20 || g.Of != 20 || !strings.Contains(text, "all promises hold, and all were put to the test") {
+		if g.Points != 20 || g.Of != 20 || !strings.Contains(text, "all promises hold, and all were tested") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

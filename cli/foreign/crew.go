@@ -1,5 +1,5 @@
-// Package foreign runs programs in any language as the processes of a simulated run. internal/envelope defines the
-// lines that it exchanges with them.
+// Package foreign runs programs in any language as the processes of a simulated run. Package internal/envelope
+// defines the lines of text that Parley exchanges with the programs.
 package foreign
 
 import (

@@ -44,32 +44,38 @@ func Command(a *console.App, version string) *cobra.Command {
 	l := lab{App: a}
 	var hidden bool
 	cmd := &cobra.Command{
-		Use:   "lab",
+		Use:   "lab [TRACE...]",
 		Short: "Explore runs in the browser",
 		Long: "Lab serves a page that makes runs and shows them: messages, states, and what was\n" +
 			"promised. It prints the address of the page, opens the page in a browser, and\n" +
 			"runs until you press Ctrl-C.\n\n" +
-			"The address has a token, without which nothing is answered. If the usual port is\n" +
-			"in use, lab takes a free one. Only this computer reaches the page, unless\n" +
-			"--listen names another address. To serve such an address, lab needs a node's\n" +
-			"certificate that was issued for this address (parley cert issue --hosts), and\n" +
-			"the browser must trust the authority's ca.pem.\n\n" +
-			"The view Live of the page starts a small cluster on this computer on request:\n" +
-			"each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
-			"cluster that runs already, and changes nothing.\n\n" +
+			"The address contains a token, and lab refuses requests without this token. If\n" +
+			"the usual port is in use, lab takes a free one. Only this computer reaches the\n" +
+			"page, unless --listen names another address. For another address, lab needs a\n" +
+			"node's certificate that was issued for this address (parley cert issue --hosts),\n" +
+			"and the browser must trust the authority's ca.pem.\n\n" +
+			"A TRACE is a file, or a folder with .jsonl files: the page then opens at this\n" +
+			"trace of a run, or at the traces of the nodes of a cluster, merged into one run.\n\n" +
+			"In the view Live of the page, you can start a small cluster on this computer.\n" +
+			"Each node is a process, which ends with lab. With --dir or --at, Live shows a\n" +
+			"cluster that is already running, and changes nothing.\n\n" +
 			"The exit status is 0 after Ctrl-C, 2 if lab cannot listen at the address, and 3\n" +
 			"if the server fails.",
-		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n" +
+		Example: "  parley lab\n  parley lab --no-open --listen 127.0.0.1:8080\n  parley lab testdata/traces\n" +
 			"  parley lab --listen 0.0.0.0:7411 --certificate certs/node-a.pem --key certs/node-a.key",
-		Args: console.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			l.fixed = cmd.Flags().Changed("listen")
 			l.open = !hidden
 			at, err := l.place()
 			if err != nil {
 				return err
 			}
-			return l.run(cmd.Context(), at, engine.New(a.Protocols, scenarios.Files, version), func(address string) error {
+			answers := engine.NewWithNodes(a.Protocols, scenarios.Files, version)
+			if l.link, err = opened(answers, args); err != nil {
+				return err
+			}
+			return l.run(cmd.Context(), at, answers, func(address string) error {
 				_, err := fmt.Fprintf(a.Out, "The lab is at %s\nCtrl-C ends it.\n", address)
 				return err
 			})
@@ -82,6 +88,15 @@ func Command(a *console.App, version string) *cobra.Command {
 	cmd.Flags().BoolVar(&hidden, "no-open", false, "open no browser")
 	l.other.DeclareNodes(cmd)
 	return cmd
+}
+
+// opened gives the traces in files to an engine, and returns the link to them. Without files, the link is empty.
+func opened(to *engine.Engine, files []string) (string, error) {
+	traces, err := console.ReadTraces(files)
+	if err != nil {
+		return "", err
+	}
+	return Scene{Traces: traces}.keep(to)
 }
 
 // lab is the command.

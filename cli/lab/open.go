@@ -17,11 +17,11 @@ import (
 // Scene is what a command shows in the lab.
 type Scene struct {
 	Link string // the fragment of its address
-	// Header and Log are the trace to which the link leads, and File is the name of its file. A nil Log means that the
-	// lab can make the run itself.
-	Header trace.Header
-	Log    *trace.Log
-	File   string
+	// Traces are the trace of the run to which the link leads, or those of the nodes of a cluster. None means that the lab
+	// can make the run itself.
+	Traces []trace.Trace
+	// Chosen are the flags of "parley trace show" that choose what is shown of the traces of nodes.
+	Chosen map[string]string
 }
 
 // longest is the longest link to a run, which a browser and a chat keep whole.
@@ -40,8 +40,23 @@ func Recorded(h trace.Header, log *trace.Log, file string) Scene {
 	if file == console.StandardOutput {
 		file = ""
 	}
-	hash := log.Hash()
-	return Scene{Link: link.Run{Trace: hash[:8], Hash: hash}.Fragment(), Header: h, Log: log, File: file}
+	return Scene{Traces: []trace.Trace{{Name: file, Header: h, Log: log}}}
+}
+
+// keep gives the traces of the scene to an engine, and returns the link to them.
+func (s Scene) keep(to *engine.Engine) (string, error) {
+	if len(s.Traces) == 0 {
+		return s.Link, nil
+	}
+	hash, err := to.Keep(s.Traces)
+	if err != nil {
+		return "", err
+	}
+	run := link.Run{Trace: hash[:8], Flags: s.Chosen}
+	if len(s.Traces) == 1 && s.Traces[0].Header.Node == nil {
+		run.Hash = hash
+	}
+	return run.Fragment(), nil
 }
 
 // Search returns the form of a search: a protocol, and flags of "parley explore".
@@ -60,13 +75,12 @@ func Open(ctx context.Context, a *console.App, s Scene, ended error) error {
 	if _, reported := errors.AsType[console.ExitError](ended); ended != nil && !reported {
 		return ended
 	}
-	answers := engine.New(a.Protocols, scenarios.Files, a.Version)
-	if s.Log != nil {
-		if err := answers.Keep(s.File, s.Header, s.Log); err != nil {
-			return err
-		}
+	answers := engine.NewWithNodes(a.Protocols, scenarios.Files, a.Version)
+	to, err := s.keep(answers)
+	if err != nil {
+		return err
 	}
-	l := lab{App: a, listen: usual, open: true, quiet: true, link: s.Link}
+	l := lab{App: a, listen: usual, open: true, quiet: true, link: to}
 	at, err := l.place()
 	if err != nil {
 		return err

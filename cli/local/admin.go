@@ -45,7 +45,7 @@ func expel(a *console.App) *cobra.Command {
 	return askOthers(a, "expel", "expelled", "Make the other nodes exclude a node from the cluster",
 		"Expel asks all other nodes, or the nodes that --at names, to exclude NODE. Groups and tables "+
 			"exclude NODE if a majority agrees. Services that tolerate Byzantine faults exclude NODE only "+
-			"after m+1 nodes have been asked, because up to m of the asked nodes may lie. NODE rejoins when "+
+			"after m+1 nodes have been asked, of which at least one is correct. NODE rejoins when "+
 			"it is started again.",
 		func(ctx context.Context, n client.Node, name string) error {
 			_, err := n.Admin.Expel(ctx, &parleyv1.ExpelRequest{Name: name})

@@ -51,7 +51,7 @@ func up(a *console.App) *cobra.Command {
 			"nodes start from scratch. If the cluster is running already, up only prints its nodes. Without " +
 			"--dir the folder is temporary: up removes it at the end, except after a failure of a node.\n\n" +
 			"The exit status is 0 if the cluster ended in order or is running already, and 1 if a node " +
-			"failed. It is 2 if a flag has a wrong value, or does not fit the folder. It is 3 if a node has " +
+			"failed. It is 2 if a flag has a wrong value, or contradicts the folder. It is 3 if a node has " +
 			"not joined after a minute.",
 		Example: "  parley cluster up -n 4\n  parley cluster up -n 3 --dir bank --durable\n" +
 			"  parley cluster up -n 7 -m 2 --traitor 3=twofaced,6=silent",

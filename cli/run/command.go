@@ -35,13 +35,13 @@ func Command(a *console.App) *cobra.Command {
 			"By default the simulator makes the run: the same flags always make the same run. With --host " +
 			"cluster, real processes on this computer make the run, connected by mutual TLS. A crash then " +
 			"kills a process, and a faulty process itself falsifies or omits messages.\n\n" +
-			"With --open, run also shows the run in the lab, and ends after Ctrl-C. The browser opens a link " +
-			"to exactly this run; \"Copy link\" of the page copies it. \"parley lab --help\" says who reaches " +
-			"the page. The exit status does not change.\n\n" +
+			"With --open, run also shows the run in the lab, and ends after Ctrl-C. The button " +
+			"\"Copy link\" of the page copies a link to exactly this run. \"parley lab --help\" says which " +
+			"computers reach the page. The exit status does not change.\n\n" +
 			"With --scenario the flags come from a YAML file. Flags of the command line take " +
 			"precedence.\n\n" +
-			"With --replay, run reads a trace, and gives its correct processes the same inputs again. The " +
-			"exit status is 2 if the processes act differently than in the trace. Use --replay for a run " +
+			"With --replay, run reads a trace, and gives the correct processes the inputs that the trace " +
+			"recorded. The exit status is 2 if the processes act differently than in the trace. Use --replay for a run " +
 			"that \"parley explore\" found: no seed makes such a run.\n\n" +
 			"Learn more: docs/scenarios/README.md",
 		Example: "  parley run eig -n 7 -m 2 --faulty 1=twofaced,5=flip --seed 42\n" +

@@ -16,6 +16,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lists"
+	"parley/internal/merged"
 	"parley/internal/report"
 	"parley/trace"
 )
@@ -50,8 +51,8 @@ func Audit(a *console.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.faulty, "faulty", "", "`nodes` that count as faulty, in addition to the nodes "+
 		"whose traces say so; separated by commas")
 	cmd.Flags().DurationVar(&f.settle, "settle", time.Second/2,
-		"ignore requests that arrived less than this `duration` before the first trace of a correct node "+
-			"ended, or later; at most 1h")
+		"ignore requests in the last `duration` of the run, which counts as ended when the first trace of a "+
+			"correct node ends; at most 1h")
 	cmd.Flags().StringVar(&f.machine, "machine", "", "judge only this `machine`, such as group/news (default: all)")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	console.Prints(cmd.Flags(), "audit", auditOutput{})
@@ -63,7 +64,7 @@ func runAudit(a *console.App, args []string, f auditFlags) error {
 		return parley.FlagErrorf("settle", "%v: allowed are durations above 0, up to 1h", f.settle)
 	}
 	defer a.Busy()()
-	traces, err := Read(args)
+	traces, err := console.ReadTraces(args)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func judged(a *console.App, traces []trace.Trace, f auditFlags) ([]audited, erro
 		return nil, parley.FlagErrorf("machine", "no trace comes from the machine %q: check its name, such as "+
 			"group/news", f.machine)
 	}
-	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, namingOf)}
+	o := audit.Options{Settle: f.settle, Protocol: audit.Protocols(a.Protocols, merged.Naming)}
 	if f.faulty != "" {
 		o.Faulty = strings.Split(f.faulty, ",")
 	}
@@ -258,14 +259,7 @@ func auditHead(j *auditJSON, c *audit.Channel) string {
 
 // summary combines the verdicts on all instances into one.
 func summary(c *audit.Channel, v audit.Verdict) parley.Verdict {
-	one := v.Verdict
-	one.Promise.Holds = v.Promised > 0
-	if !one.Promise.Holds {
-		one.Promise.Because = v.Spared
-	}
-	if v.Violated == 0 && v.Promised > 0 {
-		one.Broken = nil // where nothing was promised
-	}
+	one := v.Whole()
 	if c.Kind == "" || v.Property.Name == "links" || one.Outcome() == parley.NotApplicable {
 		return one
 	}

@@ -43,7 +43,7 @@ func Command(a *console.App) *cobra.Command {
 		Long: "Show prints the trace of a run as \"parley run\" prints the run. If nodes of a cluster wrote " +
 			"the traces, show merges the traces and shows one machine: one instance of a protocol. If that " +
 			"machine is a stream of agreements, show prints one slot: one agreement of the stream. A TRACE " +
-			"is a file, or a folder with .jsonl files. With --open, show also opens the trace of a run in the " +
+			"is a file, or a folder with .jsonl files. With --open, show also opens the traces in the " +
 			"lab, and ends after Ctrl-C. The exit status is 0 if no promise broke, 1 if one " +
 			"broke, and 2 if a trace cannot be read.",
 		Example: "  parley run eig --trace run.jsonl\n  parley trace show run.jsonl --show messages\n" +
@@ -68,14 +68,11 @@ func showTraces(ctx context.Context, a *console.App, args []string, view show.Fl
 		return err
 	}
 	if info, err := os.Stat(args[0]); len(args) > 1 || err == nil && info.IsDir() || ofNode(args[0]) {
-		traces, err := Read(args)
+		traces, err := console.ReadTraces(args)
 		if err != nil {
 			return err
 		}
-		if view.Open {
-			return parley.FlagErrorf("open", "the lab shows the trace of one run, and these are traces of nodes: omit the flag")
-		}
-		return showNodes(a, traces, view, nodes)
+		return showNodes(ctx, a, traces, view, nodes)
 	}
 	for flag, given := range map[string]bool{"machine": nodes.machine != "", "slot": nodes.slot != 0} { // order: one error
 		if given {

@@ -29,9 +29,9 @@
 // become synchronized without a start protocol. Nothing is promised while more than m processes are faulty, down or
 // disconnected, or have clocks that take too long to read.
 //
-// After a time with more than m faults, only one thing is promised: if a process reads fewer than n-m clocks that are
-// near its own, it reports this and joins again. During a start, a late or lost message also counts as a fault. For
-// example, this happens if links come up only during the start. After a start with more than m faults, clocks may
+// After a time with more than m faults, only one thing is promised. If a process reads fewer than n-m clocks that are
+// near its own clock, it reports this and joins again. During a start, a late or lost message also counts as a fault.
+// For example, this happens if links come up only during the start. After a start with more than m faults, clocks may
 // differ by more than delta, and no process may detect this. Shown.Checked says whether delta was measured or only
 // assumed.
 //
@@ -43,14 +43,13 @@
 //
 // # Decisions
 //
-// A node reports that clocks are synchronized within delta only when this was measured. The start is no proof,
-// because no process knows how long a START message took. After a start, a clock counts as synchronized in two cases.
-// First, all readings are within delta, even after adding the error that their round trips allow. Second, enough
-// resynchronizations have passed to bring the clocks together. Motive: each resynchronization also checks that n-m
-// clocks are within a threshold, but clocks that pass this check may differ by twice the threshold. Before this
-// decision, the clocks of five nodes that started on a busy computer differed by some milliseconds more than the
-// nodes reported. Cost: clocks count as synchronized one or more periods after the start. If the errors of readings
-// are close to the configured maximum, this happens after every start.
+// A node reports that clocks are synchronized within delta only when it knows this. After a start, it knows this in
+// two cases. First, all readings are within delta, even after adding the error that their round trips allow. Second,
+// enough resynchronizations have passed to bring the clocks together. Motive: the start proves nothing, because no
+// process knows how long a START message took. Each resynchronization checks that n-m clocks are within a threshold,
+// but clocks that pass this check may differ by twice the threshold. Cost: clocks count as synchronized one or more
+// periods after the start. If the errors of readings are close to the configured maximum, this happens after every
+// start.
 package convergence
 
 import (

@@ -19,7 +19,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
-	"parley/lockstep"
+	"parley/cluster/protocols"
 )
 
 // Request requests an agreement on a value of this node.
@@ -151,7 +151,7 @@ func (s *Service) Absent(channel uint32) bool {
 	if channel < kernel.FirstStream || channel > kernel.LastStream {
 		return false
 	}
-	t := StreamOf(channel)
+	t := protocols.StreamOf(channel)
 	_, err := s.open(t)
 	if err != nil {
 		s.k.Log.Debug("message for a stream that cannot be opened; dropped", "channel", channel, "err", err)
@@ -177,12 +177,12 @@ func (s *Service) open(t stream.Key) (*streamHandle, error) {
 	o.room, o.evidenceRoom = make(chan struct{}, s.budget.Window(t)), make(chan struct{}, stream.MaxEvidenceRequests)
 	var err error
 	o.process, err = s.k.Host.Open(host.Options{
-		Channel: Channel(t), Name: Name(t), Machine: s.k.Play(s.protocol(t)), Upper: o,
+		Channel: protocols.Channel(t), Name: protocols.StreamName(t), Machine: s.k.Play(s.protocol(t)), Upper: o,
 		Again: s.k.Again || s.k.Rejoin,
 		Class: link.Bulk,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Name(t), err)
+		return nil, fmt.Errorf("%s: %w", protocols.StreamName(t), err)
 	}
 	s.table[t] = o
 	return o, nil
@@ -199,7 +199,8 @@ func (s *Service) Reopen() {
 			continue
 		}
 		if _, err := s.open(t); err != nil {
-			s.k.Log.Warn("stream of agreements cannot be opened; its agreements fail", "stream", Name(t), "err", err)
+			s.k.Log.Warn("stream of agreements cannot be opened; its agreements fail", "stream", protocols.StreamName(t),
+				"err", err)
 		}
 	}
 }
@@ -208,20 +209,12 @@ func (s *Service) Reopen() {
 func (s *Service) protocol(t stream.Key) parley.Protocol {
 	return stream.New(stream.Config{
 		Key: t, N: len(s.k.Members), Window: s.budget.Window(t), Name: s.k.Name, DiskIntact: s.k.Intact,
-	}, schedule(s.k.Round))
-}
-
-// schedule is the schedule of streams. A restarted node may begin a slot two messages after the first one, so a
-// round must have room for three messages and five times the slack.
-func schedule(round time.Duration) lockstep.Schedule {
-	return lockstep.Schedule{
-		Delta: parley.Tick(round), Slack: parley.Tick(round) * 7 / 50, Early: true, OnDemand: true,
-	}
+	}, protocols.Schedule(s.k.Round))
 }
 
 // RoundOf returns the shortest round that allows a node to be late by the given time.
 func RoundOf(late time.Duration) time.Duration {
-	when := schedule(100 * time.Millisecond)
+	when := protocols.Schedule(100 * time.Millisecond)
 	return time.Duration(float64(late) * float64(when.Delta) / float64(when.Slack))
 }
 
@@ -241,7 +234,7 @@ func (s *Service) Status(abstained map[string]uint64) []StreamStatus {
 		if !o.t.All() {
 			one.Source = s.k.Name(o.t.Source)
 		}
-		if slots := kernel.Slots(o.process, abstained[Name(o.t)]); slots != nil {
+		if slots := kernel.Slots(o.process, abstained[protocols.StreamName(o.t)]); slots != nil {
 			one.SlotStatus = *slots
 		}
 		list = append(list, one)

@@ -10,6 +10,7 @@ import (
 	"parley/agreement/stream"
 	"parley/cluster/kernel"
 	"parley/cluster/kernel/kerneltest"
+	"parley/cluster/protocols"
 )
 
 const round = 100 * time.Millisecond
@@ -55,10 +56,10 @@ func TestAgreeContextEnds(t *testing.T) {
 func TestAbsentOpensStreams(t *testing.T) {
 	s := New(kerneltest.New(t, 4, 1), []Config{{Algorithm: stream.EIG, M: 1}})
 	for channel, want := range map[uint32]bool{
-		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 3}): true,
-		Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 4}): false,
-		Channel(stream.Key{Algorithm: stream.OM, M: 1}):             false,
-		kernel.FirstStream - 1:                                      false, kernel.LastStream: false,
+		protocols.Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 3}): true,
+		protocols.Channel(stream.Key{Algorithm: stream.EIG, M: 1, Source: 4}): false,
+		protocols.Channel(stream.Key{Algorithm: stream.OM, M: 1}):             false,
+		kernel.FirstStream - 1: false, kernel.LastStream: false,
 	} {
 		if got := s.Absent(channel); got != want {
 			t.Errorf("channel %d: %v", channel, got)

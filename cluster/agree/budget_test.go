@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/agreement/stream"
 	"parley/cluster/kernel"
+	"parley/cluster/protocols"
 	"parley/lockstep"
 )
 
@@ -30,12 +31,12 @@ func TestStreamsShareMemory(t *testing.T) {
 		all := NewBudget(n, round, nil)
 		var machines []parley.Machine
 		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-			one := StreamOf(channel)
+			one := protocols.StreamOf(channel)
 			if all.Allows(one) != nil {
 				continue
 			}
 			window := all.Window(one)
-			m := stream.New(stream.Config{Key: one, N: n, Window: window}, schedule(round)).New(0)
+			m := stream.New(stream.Config{Key: one, N: n, Window: window}, protocols.Schedule(round)).New(0)
 			machines = append(machines, m)
 			h := &quiet{refused: make(map[string]int)}
 			s := &parley.Step{N: n, Host: h}
@@ -47,7 +48,7 @@ func TestStreamsShareMemory(t *testing.T) {
 				m.Receive(s, parley.ID(n-1), parley.Msg{Kind: lockstep.Frame, Value: uint64(slot), Body: body})
 			}
 			if h.refused["frame of a slot past the window"] != window {
-				t.Errorf("%s: %v", Name(one), h.refused)
+				t.Errorf("%s: %v", protocols.StreamName(one), h.refused)
 			}
 		}
 		if len(machines) != all.parts {
@@ -73,7 +74,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 	}
 	sum := [2]float64{}
 	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if one := StreamOf(channel); all.Allows(one) == nil {
+		if one := protocols.StreamOf(channel); all.Allows(one) == nil {
 			i := 1
 			if one.Algorithm == stream.EIG {
 				i = 0
@@ -96,11 +97,11 @@ func TestStreamChannels(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 7, 13, 14} {
 		count := 0
 		for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-			one := StreamOf(channel)
+			one := protocols.StreamOf(channel)
 			if one.Check(n) == nil {
 				count++
-				if Channel(one) != channel {
-					t.Errorf("%+v has channel %d, not %d", one, Channel(one), channel)
+				if protocols.Channel(one) != channel {
+					t.Errorf("%+v has channel %d, not %d", one, protocols.Channel(one), channel)
 				}
 			}
 		}

@@ -2,18 +2,15 @@ package agree
 
 import (
 	"fmt"
-	"time"
 
-	"parley"
 	"parley/agreement/stream"
-	"parley/cluster/kernel"
-	"parley/lockstep"
+	"parley/cluster/protocols"
 	"parley/trace"
 )
 
 // Describe records in the header of a stream's trace the protocol of its slots.
 func Describe(h *trace.Header) {
-	t := StreamOf(h.Node.Channel)
+	t := protocols.StreamOf(h.Node.Channel)
 	h.M = t.M
 	h.Protocol, h.Args = catalogued(t, fmt.Sprintf("--n=%d", h.N))
 }
@@ -30,18 +27,4 @@ func catalogued(t stream.Key, size string) (name string, args []string) {
 		args = append(args, "--relay=two")
 	}
 	return name, args
-}
-
-// SlotProtocol returns the protocol of one slot and its last round, given the header of a stream's trace. In that
-// trace, the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
-func SlotProtocol(h trace.Header) (p parley.Protocol, last int, ok bool) {
-	if h.Node == nil || h.Node.Channel < kernel.FirstStream || h.Node.Channel > kernel.LastStream {
-		return parley.Protocol{}, 0, false
-	}
-	t := StreamOf(h.Node.Channel)
-	if t.Check(h.N) != nil || Name(t) != h.Node.Machine {
-		return parley.Protocol{}, 0, false
-	}
-	rounds := t.Rounds(h.N)
-	return lockstep.Of(rounds, schedule(time.Duration(max(h.Node.Round, 1)))), rounds.Last, true
 }

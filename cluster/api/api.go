@@ -11,13 +11,12 @@
 // When the port for clients has its maximum number of connections, a new connection replaces a silent one. A
 // connection is silent if it has sent no request. The server finds the address with the most silent connections, and
 // closes the oldest of these. Motive: if the port refused new connections, an attacker could open the maximum number
-// and so lock out all clients. Cost: suppose that an attacker and a client have the same address. If the client is
-// slow to send its request, it may lose its connection.
+// and so lock out all clients. Cost: a client that has the same address as an attacker may lose its connection before
+// it sends its request.
 //
 // The server and the Go client use the library Connect, and the .proto files are the reference. Every error says
 // either that the request had no effect, or that its outcome is unknown. Motive: one handler answers gRPC, gRPC-Web,
-// and curl. Cost: the module needs two libraries, and its repository contains generated code. A check keeps this code
-// up to date.
+// and curl. Cost: the module needs two libraries, and its repository contains generated code.
 package api
 
 import (

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/cluster"
+	"parley/cluster/protocols"
 	"parley/lockstep"
 	"parley/trace"
 )
@@ -26,11 +26,15 @@ import (
 type Options struct {
 	// Faulty are the names of possibly faulty nodes, in addition to those whose traces say so.
 	Faulty []string
+	// Crashed are the names of nodes that count as crashed, whatever their traces say.
+	Crashed []string
 	// Protocol recreates the protocol of a trace from its header.
 	Protocol func(h trace.Header) (parley.Protocol, error)
 	// Settle is a duration before the end of the correct node that ends first. A request that begins within this
 	// duration need not have reached all nodes. The default is 500 ms.
 	Settle time.Duration
+	// Slot is the only slot that is judged of a stream of agreements on the values of one source; 0 means all.
+	Slot uint64
 }
 
 // Channel is the verdict on one machine at all nodes.
@@ -40,9 +44,9 @@ type Channel struct {
 	Protocol parley.Protocol // of one instance, if there are several
 	Header   trace.Header    // of the merged trace
 	Log      *trace.Log      // merged, of all nodes
-	// Liars are the faulty nodes. Crashed are the nodes that ended before the others. Held are the nodes that missed
-	// a deadline and abstained.
-	Liars, Crashed, Held parley.Set
+	// Liars are the faulty nodes. Absent are the correct nodes without a trace. Crashed are the nodes that ended before
+	// the others. Held are the nodes that missed a deadline and abstained.
+	Liars, Absent, Crashed, Held parley.Set
 	// Incomplete says what is missing; nil: nothing.
 	Incomplete error
 	// Lost is how many messages between correct nodes were lost.
@@ -67,6 +71,20 @@ type Verdict struct {
 	Idle int
 	// Spared is the first reason for which it was not promised in an instance.
 	Spared string
+}
+
+// Whole returns the verdict on all instances together. Broken is nil if the property broke only where it was not
+// promised, and was promised elsewhere.
+func (v Verdict) Whole() parley.Verdict {
+	one := v.Verdict
+	one.Promise.Holds = v.Promised > 0
+	if !one.Promise.Holds {
+		one.Promise.Because = v.Spared
+	}
+	if v.Violated == 0 && v.Promised > 0 {
+		one.Broken = nil
+	}
+	return one
 }
 
 // Violated reports whether any promised property was violated.
@@ -139,7 +157,7 @@ func one(traces []trace.Trace, o Options, known map[string]bool) (Channel, error
 	}
 	e := newEvidence(w, o)
 	c := Channel{
-		Cluster: h.Node.Cluster, Machine: h.Node.Machine, Header: w.Header, Log: w.Log, Liars: w.Liars,
+		Cluster: h.Node.Cluster, Machine: h.Node.Machine, Header: w.Header, Log: w.Log, Liars: w.Liars, Absent: w.Absent,
 		Incomplete: w.Complete(), Lost: w.Lost,
 	}
 	last, slots, err := c.find(h, o)
@@ -171,10 +189,10 @@ func agrees(w *trace.MergedTrace) bool {
 // find recreates the protocol. For a stream of agreements it is the protocol of one slot.
 func (c *Channel) find(h trace.Header, o Options) (last int, slots bool, err error) {
 	var known bool
-	if c.Protocol, last, slots = cluster.SlotProtocol(h); slots {
+	if c.Protocol, last, slots = protocols.OfSlot(h); slots {
 		return last, true, nil
 	}
-	if c.Protocol, known = cluster.GroupProtocol(h); !known {
+	if c.Protocol, known = protocols.OfGroup(h); !known {
 		if c.Protocol, err = o.Protocol(h); err != nil {
 			return 0, false, err
 		}

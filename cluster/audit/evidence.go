@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"parley"
 	"parley/lockstep"
 	"parley/trace"
@@ -13,6 +15,7 @@ type evidence struct {
 	p    parley.Protocol
 	last int // last round of an instance, for a stream
 
+	only     uint64 // the slot that is judged; 0: all
 	settle   parley.Tick
 	round    parley.Tick
 	end      parley.Tick // the first end of a correct node
@@ -35,7 +38,9 @@ const (
 )
 
 func newEvidence(w *trace.MergedTrace, o Options) *evidence {
-	e := &evidence{w: w, facts: w.Header.Facts, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round)}
+	e := &evidence{
+		w: w, facts: w.Header.Facts, only: o.Slot, settle: parley.Tick(o.Settle), round: parley.Tick(w.Header.Node.Round),
+	}
 	e.h = w.Log.History(w.Header)
 	e.h.Over, e.h.Faulty = true, parley.Set{} // failures differ between instances
 	latest := parley.Tick(0)
@@ -44,6 +49,11 @@ func newEvidence(w *trace.MergedTrace, o Options) *evidence {
 	}
 	for id, end := range w.Ends {
 		if w.Crashed.Has(id) && end+2*e.settle < latest || end+4*e.settle < latest {
+			e.crashed.Add(id)
+		}
+	}
+	for id := range parley.ID(w.Header.N) {
+		if slices.Contains(o.Crashed, w.Header.Name(id)) {
 			e.crashed.Add(id)
 		}
 	}

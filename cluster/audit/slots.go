@@ -26,6 +26,9 @@ func (j slotJudge) judge(c *Channel) {
 	c.Kind = "slots"
 	j.read()
 	for _, number := range slices.Sorted(maps.Keys(j.slots)) {
+		if j.only != 0 && number != j.only {
+			continue
+		}
 		s := j.slots[number]
 		h := parley.History{N: j.h.N, Over: true, Naming: j.h.Naming, Deliveries: slices.Clone(j.decided[number])}
 		if !j.settled(s, len(h.Deliveries) > 0) {
@@ -46,7 +49,11 @@ func (j slotJudge) judge(c *Channel) {
 		h.Faulty = union(failed, j.unknown)
 		c.Instances++
 		a := j.assumptions(failed, facts)
-		c.Verdicts = tally(c.Verdicts, parley.Judge(j.p, a, &h), fmt.Sprintf("slot %d", number))
+		where := ""
+		if j.only == 0 {
+			where = fmt.Sprintf("slot %d", number)
+		}
+		c.Verdicts = tally(c.Verdicts, parley.Judge(j.p, a, &h), where)
 	}
 }
 

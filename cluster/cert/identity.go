@@ -22,9 +22,9 @@
 // are in tls.Config.VerifyConnection, which crypto/tls calls on every connection. TLS sessions are never resumed. The
 // verification of host names is disabled (InsecureSkipVerify), because a URI name contains no host name.
 //
-// To replace an authority, take three steps. First, put the certificates of the old and the new authority into the
-// ca.pem of each node, one after the other, and both revocation lists into its crl.pem. Second, give all nodes new
-// certificates. Third, remove the certificate and the revocation list of the old authority.
+// To replace an authority, take three steps. First, write the certificates of the old and the new authority, one
+// after the other, into the ca.pem of each node. Write both revocation lists into its crl.pem. Second, give all
+// nodes new certificates. Third, remove the certificate and the revocation list of the old authority.
 package cert
 
 import (

@@ -15,10 +15,6 @@ import (
 // earlier batches of this node were in flight. Few payloads are sent at once, each in a batch of its own; many
 // share the cost of a message.
 
-// deepBatches is how many batches may be in flight in a Byzantine order, if they are at least half full: with a
-// silent node each takes as long as all the rounds do. It matches the order's own window.
-const deepBatches = 128
-
 // batcher gathers the payloads of one node in one group into batches.
 type batcher struct {
 	most int                                         // bytes of a batch

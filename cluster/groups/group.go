@@ -6,7 +6,7 @@
 // Payloads are sent in batches. In each group, a node has at most four batches in flight. (In a Byzantine order it
 // may have more, if the batches are nearly full.) Meanwhile the node collects further payloads in the next batch.
 // Motive: a node sends a single payload at once, and many payloads share the cost of one message. Cost: a position
-// consists of the number of a batch and an index in the batch. The machine of a group counts batches, not payloads.
+// consists of the number of a batch and an index in the batch.
 //
 // A subscription is a cursor into the history of deliveries; it has no buffer of its own. A group retains its latest
 // batches, whether or not a subscriber reads them. If the group drops a batch before a subscription has read it, the
@@ -31,6 +31,7 @@ import (
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
+	"parley/cluster/protocols"
 	"parley/membership/group"
 )
 
@@ -117,10 +118,10 @@ func (s *Service) open(c Config, channel uint32) (*Group, error) {
 	case kernel.Total: // as many as its window: a sender of long payloads need not wait for acknowledgements
 		deep = kernel.Window(views.N, views.Payload)
 	case kernel.Byzantine:
-		deep = deepBatches
+		deep = protocols.DeepBatches
 	}
 	g.batcher = newBatcher(views.Payload, deep, func(pack []byte, level kernel.Level) error {
-		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(vectorLevels[level]), Body: pack})
+		err := g.process.Request(parley.Msg{Kind: parley.Carried, Value: uint64(protocols.VectorLevels[level]), Body: pack})
 		if errors.Is(err, host.ErrStopped) {
 			err = fmt.Errorf("%w: %w", s.k.Closed(), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/cluster/kernel"
+	"parley/cluster/protocols"
 	"parley/trace"
 )
 
@@ -67,16 +68,10 @@ func (s *Service) Describe(h *trace.Header) {
 	if h.Args = []string{h.Protocol, fmt.Sprintf("--n=%d", h.N)}; l == kernel.Byzantine {
 		h.Args = append(h.Args, fmt.Sprintf("--m=%d", h.M))
 		if s.k.Views.Durable {
-			h.Args = append(h.Args, durableArg)
+			h.Args = append(h.Args, protocols.DurableArg)
 		}
 	}
 }
-
-// durableArg is the argument of a durable group of level Byzantine in the header of its trace.
-const durableArg = "--durable"
-
-// DescribedDurable reports whether a header describes a durable group of level Byzantine.
-func DescribedDurable(h trace.Header) bool { return slices.Contains(h.Args, durableArg) }
 
 // Busy reports whether a payload waits or is in flight.
 func (s *Service) Busy() bool {

@@ -17,12 +17,11 @@
 // # Decisions
 //
 // The processes of a run inject most faults themselves. A sender decides which messages are lost, duplicated or late.
-// A late message waits at its receiver, so it arrives even if its sender crashes. The host of the machine causes a
-// crash between two effects (host.Options.Crash): it carries out the effects before the crash, makes them durable,
-// and then ends the process. Messages carry a number, so that a trace connects each receipt with the sending of the
-// message. Motive: a scenario means the same in the simulator and between real processes. Cost: in these runs every
-// message is 16 bytes longer. A process that crashes between two effects ends itself; only a crash at a given time is
-// a kill from outside.
+// A late message waits at its receiver, so it arrives even if its sender crashes. To crash between two effects
+// (host.Options.Crash), a process carries out the effects before the crash, makes them durable, and then ends itself.
+// Only a crash at a given time is a kill from outside. Messages carry a number, so that a trace connects each receipt
+// with the sending of the message. Motive: a scenario means the same in the simulator and between real processes.
+// Cost: in these runs every message is 16 bytes longer.
 package harness
 
 import (

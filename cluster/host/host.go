@@ -17,18 +17,18 @@
 // suspension, so the process would not notice that it missed deadlines. Cost: some operating systems have no clock
 // that advances during suspensions. On such a system, only late timers reveal a suspension.
 //
-// To detect a suspension, the host compares two clocks. One of them advances during suspensions, and the other does
-// not. The host cannot read both at the same instant, so it reads one clock between two readings of the other. This
-// gives a lower and an upper bound of the difference between the clocks. The host assumes a suspension only if the
-// difference has certainly grown. Motive: otherwise a process that was merely busy between two readings would abstain
-// from rounds. Cost: if the process was busy during the comparison, the measured suspension is too short, until the
-// host compares the clocks again.
+// To detect a suspension, the host compares that clock with an ordinary monotonic clock. It cannot read both clocks
+// at the same instant, so it reads one clock between two readings of the other. This gives a lower and an upper bound
+// of the difference between the clocks. The host assumes a suspension only if the lower bound shows that the
+// difference has grown. Motive: otherwise a process that was merely busy between two readings would abstain from
+// rounds. Cost: if the process was busy during the comparison, the measured suspension is too short, until the host
+// compares the clocks again.
 //
 // On Linux, alarms use a timer descriptor (timerfd). A node sets the descriptor to the time of its next timer, and
 // the descriptor becomes readable at that time. Motive: the Go runtime waits for the network in whole milliseconds,
-// so a timer may be 1 ms late. If rounds last only 5 ms, a delay of 1 ms makes a node abstain. To measure the
-// lateness, run: go test ./cluster/host -run '^$' -bench Alarm. Cost: a node needs one more descriptor, and some
-// system calls whenever its next timer changes. On other systems timers can be 1 ms late.
+// so a timer may be 1 ms late. If rounds last only 5 ms, a delay of 1 ms makes a node abstain. Cost: a node needs one
+// more descriptor, and some system calls whenever its next timer changes. On other systems timers can be 1 ms late.
+// To measure the lateness, run: go test ./cluster/host -run '^$' -bench Alarm.
 package host
 
 import (

@@ -1,17 +1,19 @@
 package kernel
 
+import "parley/cluster/protocols"
+
 // The channels of a node's machines. They are identical on all nodes, and no two services share one.
 const (
 	ClockChannel = 1
 	// AdminChannel carries votes to expel and disk positions.
 	AdminChannel = 2
 	// FirstGroup is the channel of the first group. The channels of the other groups follow, below FirstTable.
-	FirstGroup = 16
+	FirstGroup = protocols.FirstGroup
 	// FirstTable is the channel of the first table. The channels of the other tables follow, below FirstStream.
 	FirstTable = 1024
 	// FirstStream and LastStream are the first and last channels of streams of agreements.
-	FirstStream = 2048
-	LastStream  = 4095
+	FirstStream = protocols.FirstStream
+	LastStream  = protocols.LastStream
 	// CommitChannel carries transactions, and OrderChannel the Byzantine order that decides them with protocol
 	// Agreed.
 	CommitChannel = 4096

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"parley/cluster/protocols"
 )
 
 // ViewStatus is the last installed view of a machine that has views.
@@ -19,11 +21,10 @@ type ViewStatus struct {
 }
 
 // Packs is how many batches of a node may be in flight before further payloads gather in one.
-const Packs = 4
+const Packs = protocols.Packs
 
-// Window returns how many batches of each of n members may be in flight in an order with views. The message that
-// ends a view holds all of them, and must fit into a frame of the links (16 MiB).
-func Window(n, payload int) int { return min(4*Packs, max(1, 8<<20/(n*payload))) }
+// Window is [protocols.Window].
+func Window(n, payload int) int { return protocols.Window(n, payload) }
 
 // ErrNotConfigured is the error of every call to a group or table that is not configured.
 var ErrNotConfigured = errors.New("not configured")

@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/cluster/host"
 	"parley/cluster/link"
+	"parley/cluster/protocols"
 	"parley/cluster/store"
 	"parley/faulty"
 	"parley/internal/lists"
@@ -112,7 +113,7 @@ func (k *Kernel) Play(p parley.Protocol) parley.Machine {
 }
 
 // Slack returns how late a node may act, with rounds of the given length.
-func Slack(round time.Duration) time.Duration { return round / 5 }
+func Slack(round time.Duration) time.Duration { return protocols.Slack(round) }
 
 // HasRoom returns an [ErrNoRoom] if the disk has too little room for a request.
 func (k *Kernel) HasRoom() error {

@@ -34,11 +34,11 @@
 // # Decisions
 //
 // There are three forms of links with one interface, [Transport]. The field Links of cluster.Config, or the key links
-// of the configuration file, chooses the form. Datagrams are not authenticated, and may be lost, so they are only for
-// machines that tolerate loss. Motive: the lecture (docs/explanation/sources.md) lists the three forms. If you run a
-// machine on each form, you see which promises of links the machine needs. Cost: a call takes many times as long as a
-// round trip on a TLS connection, so calls carry only a fraction of the frames in the same time. To compare the three
-// forms, run: go test ./cluster/link -run '^$' -bench Form.
+// of the configuration file, chooses the form. Motive: the lecture (docs/explanation/sources.md) lists the three
+// forms. If you run a machine on each form, you see which promises of links the machine needs. Cost: datagrams are
+// not authenticated and may be lost, so they are only for machines that tolerate loss. A call takes many times as
+// long as a round trip on a TLS connection, so calls carry only a fraction of the frames in the same time. To compare
+// the three forms, run: go test ./cluster/link -run '^$' -bench Form.
 package link
 
 import (

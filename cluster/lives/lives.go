@@ -4,24 +4,22 @@
 // # Decisions
 //
 // A node's store holds the number of its own incarnation, and the latest incarnation that it has seen of each peer.
-// Motive: the store is the only durable format, so a node must check only this format for damage. Cost: a node
-// refuses folders of earlier versions of Parley, and such a cluster must start from scratch.
+// Motive: the store is the only durable format, so a node must check only this format for damage.
 //
-// A node reports the position of its log to its peers: how many records are on its disk. A hello (the first message
-// on a connection, version 2 of the wire format) contains the number of the folder, the position at which this
-// incarnation began, and the current position. A node also sends its current position every second. A peer stores the
-// latest incarnation and the highest position, together with the certificate of the connection that reported them.
-// From then on, the peer refuses a folder with a lower position. Motive: an old copy of a folder looks like the
-// original, but lacks promises that the node made later. An attacker who held a node's key for a while must not
-// exclude the node forever. So when a certificate is revoked, peers drop the reports that arrived on connections with
-// this certificate. Cost: one record a minute for each member. If the only certificate of a node was revoked, peers
-// trust the node's next report without a check. If all receivers of a position crash within a second, the position is
-// lost.
+// A node reports to its peers how many records are on its disk. This number is its position. The node reports it when
+// it connects (in its hello, the first message on a connection), and then once a second. A peer stores the latest
+// incarnation and the highest position of the node. From then on, the peer refuses a folder with a lower position.
+// Motive: an old copy of a folder looks like the original, but lacks promises that the node made later. Cost: one
+// record a minute for each member. If all receivers of a position crash within a second, the position is lost.
+//
+// A peer also stores the certificate of the connection that reported a position. When this certificate is revoked,
+// the peer drops the report. Motive: an attacker who held a node's key for a while must not exclude the node forever.
+// Cost: if the only certificate of a node was revoked, peers trust the next report of the node without a check.
 //
 // A node writes the latest incarnation of a peer to its disk before it admits the peer. Motive: suppose that the
-// number was only in memory. Then a node that lost its folder and a restarted node could together form a first view,
-// and this view would lack acknowledged records. Cost: one sync for each incarnation of each peer. A node that starts
-// for the first time knows no incarnations, so it cannot detect old ones.
+// number was only in memory. Then a restarted node would forget it. Together with a node that lost its folder, it
+// could form a first view, and this view would lack acknowledged records. Cost: one sync for each incarnation of each
+// peer. A node that starts for the first time knows no incarnations, so it cannot detect old ones.
 package lives
 
 import (

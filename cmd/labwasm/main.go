@@ -1,9 +1,10 @@
 //go:build js && wasm
 
 // Command labwasm is the engine of the lab (the web page of "parley lab"), compiled to WebAssembly. It runs in a
-// worker of the browser, and gives the worker three functions. parleyAsk(id, question) answers a question: it sends
-// messages {id, progress}, and at the end one message {id, answer}. The question, the progress, and the answer are
-// JSON texts. parleyKeep(id, bytes) keeps the run of a trace file, and answers. parleyStop(id) ends an answer early.
+// worker of the browser, and gives the worker three functions. The function parleyAsk(id, question) answers a
+// question: it sends messages {id, progress}, and at the end one message {id, answer}. The question, the progress,
+// and the answer are JSON texts. parleyKeep(id, bytes) keeps the run of a trace file, and answers. parleyStop(id)
+// ends an answer early.
 package main
 
 import (

@@ -11,14 +11,15 @@
 // the coordinator first. The coordinator sends the members the description (spec) of a transaction before any other
 // message about it. No process forgets a transaction before it has carried out the outcome.
 //
-// A path identifies a transaction. It consists of a number and, in the last eight bits, the coordinator. The
-// coordinator uses each number only once, even in different incarnations. At the coordinator a transaction is over
-// when it is aborted, or when all members have carried it out. Then the coordinator reports this to the members, and
-// they forget the transaction. The coordinator also forgets old transactions, but remembers the most recent ones.
+// A path identifies a transaction. Its last eight bits are the ID of the coordinator, and its other bits are a
+// number. The coordinator uses each number only once, even in different incarnations. At the coordinator a
+// transaction is over when it is aborted, or when all members have carried it out. Then the coordinator reports this
+// to the members, and they forget the transaction. The coordinator also forgets old transactions, but remembers the
+// most recent ones.
 //
 // A member may ask the coordinator about a transaction that the coordinator does not know. The coordinator then
 // answers that the transaction was aborted (presumed abort, as in package twophase). This answer is also correct with
-// package quorum: a coordinator forgets a committed transaction only after all members have carried it out, and then
+// package quorum. A coordinator forgets a committed transaction only after all members have carried it out, and then
 // no member asks.
 package service
 

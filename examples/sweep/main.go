@@ -1,6 +1,6 @@
 // Command sweep runs a protocol with thousands of seeds, from Go. First it uses enough processes for the number of
-// faults, so every promise must hold. Then it uses too few processes. In this case it looks for the smallest run
-// that shows why three processes cannot agree if one of them lies.
+// faults, so every promise must hold. Then it uses only three processes, and one of them lies. It looks for the
+// smallest run that shows why these processes cannot agree.
 package main
 
 import (

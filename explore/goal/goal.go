@@ -13,7 +13,8 @@ import (
 )
 
 // Help explains to users how goals are written.
-const Help = `A goal is a sentence about a state. These are the simple sentences; "it" is process P2:
+const Help = `A goal is a sentence about a state. These are the simple sentences about process P2, which
+the explanations call "it":
   P2 decided                  it has decided
   P2 decides 0                it has decided this value, such as 0, commit, or {0,1}
   P2 delivered                it has delivered a message
@@ -35,11 +36,11 @@ A value is a word, or text in double quotes.
 
 Write the name of a variable as reports show it, but with _ for each space, as in
 P1.also_back and P1.from[0].seq. Compare a variable with = != < <= > >=. Two numbers are
-compared as numbers, everything else as text. Write a time as a number of ticks from now. If
-a value is a process, write its number, counted from 0: 0 is P1. A comparison is false if the
-variable does not exist, because the process is down or a list is too short. Explore refuses
-the name of a variable that no process has at the start. To use such a name, write it in
-quotes, as in P1."due".`
+compared as numbers, everything else as text. Write a time relative to the time of the state,
+in ticks: 100 means 100 ticks later. If a value is a process, write its number, counted from
+0: 0 is P1. A comparison is false if the variable does not exist, because the process is down
+or a list is too short. Explore refuses the name of a variable that no process has at the
+start. To use such a name, write it in quotes, as in P1."due".`
 
 // Goal is a predicate on states.
 type Goal struct {

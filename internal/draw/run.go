@@ -90,7 +90,8 @@ func (r *Run) parts() (parts []Part, names []string) {
 			add(TreePicture, t)
 		}
 	case events:
-		add(SpaceTimePicture, SpaceTime{r.SpaceTimeOptions, r.Protocol, r.Events, unit})
+		add(SpaceTimePicture, SpaceTime{r.SpaceTimeOptions, r.Protocol,
+			reading.OnceSpaceTime(r.Protocol, r.Events, r.SpaceTimeOptions), unit})
 	}
 	return parts, names
 }

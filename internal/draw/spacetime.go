@@ -19,24 +19,15 @@ import (
 type SpaceTime struct {
 	reading.SpaceTimeOptions
 	Protocol parley.Protocol
-	Events   []trace.Event
+	Moments  func() reading.Moments // of the run; it is called twice
 	// Unit is the unit of time; ticks if empty.
 	Unit string
 }
 
-func (d SpaceTime) values() []string {
-	var labels []string
-	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
-	for _, m := range slices.Concat(run.Moments, run.Unarrived) {
-		if m.Message() {
-			labels = append(labels, m.Says)
-		}
-	}
-	return labels
-}
+func (d SpaceTime) values() []string { return d.Moments().Labels() }
 
 func (d SpaceTime) picture(inks scene.Palette, _ int) picture {
-	run := reading.SpaceTime(d.Protocol, d.Events, d.SpaceTimeOptions)
+	run := d.Moments()
 	c := space{SpaceTime: d, lanes: min(d.Protocol.N, mostLanes), alive: run.Alive, inks: inks,
 		at: make(map[parley.Tick]int), used: make(map[string]bool), signs: make(map[place][]string),
 		signed: make(map[parley.Tick]parley.Set)}

@@ -52,7 +52,7 @@ func spaceTimeSVG(
 }
 
 func spaceTime(p parley.Protocol, events []trace.Event, o reading.SpaceTimeOptions, h draw.Heading) scene.Scene {
-	return draw.Figure(h, draw.SpaceTime{SpaceTimeOptions: o, Protocol: p, Events: events})
+	return draw.Figure(h, draw.SpaceTime{SpaceTimeOptions: o, Protocol: p, Moments: reading.OnceSpaceTime(p, events, o)})
 }
 
 func pairsSVG(p parley.Protocol, d reading.Pairs) string { return string(svg.File(draw.Pairs(p, d))) }

@@ -1,23 +1,24 @@
-// Package envelope defines the lines of text that Parley exchanges with a process that is a program in any language.
-// Each line is a JSON object in the envelope of Maelstrom: {"src": …, "dest": …, "body": {"type": …}}. The package
-// neither starts programs nor reads files (cli/foreign starts the programs). So the lab, which can do neither in a
-// browser, can contain it too.
+// Package envelope defines the lines of text that Parley exchanges with a program in any language. Each such program
+// is a process of a run. Each line is a JSON object in the envelope of Maelstrom: {"src": …, "dest": …, "body":
+// {"type": …}}. The package neither starts programs nor reads files (cli/foreign starts the programs). So the lab,
+// which can do neither in a browser, can contain it too.
 //
 // # Decisions
 //
-// A foreign process is a [parley.Machine]: each event of the machine is a line to the program, and the lines of its
-// answer are the effects of the step. Motive: the simulator, its faults, traces, pictures and properties apply to the
-// program unchanged. Cost: a program has no state that Parley can save, so it is never explored and never replayed.
+// A foreign process is a [parley.Machine]. Each event of the machine is sent to the program as a line. The program
+// answers with lines, which are the effects of the step. Motive: the simulator, its faults, traces, pictures and
+// properties apply to the program unchanged. Cost: Parley cannot save the state of a program, so it can neither explore
+// nor replay the program.
 //
 // A program takes the place of a protocol of the catalog, and is judged by the properties and the theorem of this
 // protocol. Motive: "agreement holds for n > 3m" is a claim about an algorithm, and the program claims to implement the
-// algorithm. Cost: if the program implements another algorithm than the named protocol, it is still judged by the
-// theorem of that protocol. Then a promise can break although the program does what it is meant to do.
+// algorithm. Cost: if the program implements another algorithm than the named protocol, a promise can break although
+// the program does what its author wants.
 //
-// A program says with parley_done that its answer is complete. Motive: then the run depends on the seed alone, because
+// A program says with parley_done that its answer is complete. Motive: the run depends on the seed alone, because
 // Parley needs no clock to know where an answer ends. Cost: programs that were written for Maelstrom do not send
-// parley_done. Parley waits 20 ms for each of their answers, and marks the run: another run with the same seed can
-// differ.
+// parley_done. Parley waits 20 ms for each of their answers, and marks the run, because another run with the same seed
+// can differ.
 package envelope
 
 import (

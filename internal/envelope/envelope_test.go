@@ -27,8 +27,8 @@ func TestSuits(t *testing.T) {
 			fit = append(fit, p.Name)
 		}
 	}
-	want := "[eig om sm consensus agreement phaseking diffusion uniform forwarding fifo causal atomic bracha byzantine " +
-		"ballot twophase threephase quorum agreed]"
+	want := "[eig om sm consensus agreement phaseking tetra diffusion uniform forwarding fifo causal atomic bracha " +
+		"byzantine cuts ballot twophase threephase quorum agreed]"
 	if got := fmt.Sprint(fit); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -145,7 +145,8 @@ func (s *Search) Picture(f *Counterexample) ([]byte, error) {
 		before.Events = before.Events[:last]
 	}
 	v, err := report.NewView(f.report, f.Log, report.Options{Rows: 12}, width, func(id parley.ID) parley.Tree {
-		return p.Tree(report.Replay(f.Run, &before, id))
+		m, _ := report.Replay(f.Run, &before, id) // as far as the machine survives
+		return p.Tree(m)
 	})
 	if err != nil {
 		return nil, err

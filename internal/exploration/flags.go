@@ -151,8 +151,7 @@ func (f *Flags) declareModel(fs *pflag.FlagSet) {
 	m := &f.model
 	if f.crashes = "0"; fs.Lookup("crashes") == nil {
 		fs.StringVar(&f.crashes, "crashes", "0", "maximum `number` of crashes (default: 0), or a list of "+
-			"the processes that may crash, as in '[{process: 2}]'; with a list, there are at most as many "+
-			"crashes as entries")
+			"the processes that may crash, as in '[{process: 2}]'; each entry of the list allows one crash")
 	}
 	for _, c := range faultCounts(m) {
 		if fs.Lookup(c.flag) == nil {

@@ -18,6 +18,7 @@ import (
 	agree "parley/agreement/problem"
 	"parley/agreement/sm"
 	"parley/agreement/stream"
+	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
 	"parley/broadcast/byzantine"
@@ -211,6 +212,7 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 	},
 	"bank":   func(s *settings) parley.Protocol { return replicated(views(s), s.is("compares")) },
 	"ballot": func(s *settings) parley.Protocol { return ballot.New(ballot.Config{N: s.n, M: s.m((s.n - 1) / 2)}) },
+	"tetra":  func(s *settings) parley.Protocol { return tetra.New(tetra.Config{N: s.n, M: s.m((s.n - 1) / 3)}) },
 	"twophase": func(s *settings) parley.Protocol {
 		return twophase.New(twophase.Config{N: s.n, Delta: s.tick("delta")})
 	},

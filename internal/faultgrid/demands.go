@@ -47,6 +47,8 @@ var demands = []demand{
 	{"consensus", "lie>m", agree.Validity,
 		"the initial values of faulty processes outvote the values of correct processes"},
 	{"consensus", "cut", agree.Agreement, "on one side of the cut, the default replaces the missing value"},
+	{"tetra", "lie>m", agree.Agreement, "n > 3m is necessary"},
+	{"tetra", "crash>m", agree.Termination, "a quorum must be up"},
 	{"ballot", "crash>m", agree.Termination, "a majority must be up"},
 	{"ballot", "disk+cut", ballot.UniformAgreement,
 		"a process that forgot the value that it accepted may accept another value"},

@@ -12,6 +12,7 @@ import (
 	"parley/agreement/om"
 	"parley/agreement/phaseking"
 	"parley/agreement/sm"
+	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
 	"parley/broadcast/byzantine"
@@ -55,6 +56,8 @@ func agreements() []row {
 			plan: rounds(2), values: bits},
 		{protocol: called("consensus", consensus.New(consensus.Config{Instance: instance(4, 1)}, when)),
 			plan: rounds(2), values: bits},
+		{protocol: called("tetra", tetra.New(tetra.Config{N: 4, M: 1, Wait: 4000})),
+			plan: until(run.Plan{Random: times(4000, 8000)}, 2_000_000), values: bits},
 		{protocol: called("ballot", ballot.New(ballot.Config{N: 3, M: 1})),
 			plan: until(run.Plan{Random: times(4000, 8000)}, 120_000), values: names},
 		// Ballots that are retried too soon always have rivals.

@@ -89,8 +89,8 @@ func New(p parley.Protocol, fs *pflag.FlagSet) *Flags {
 	fs.BoolVar(&f.beyond, "beyond-bound", false, "allow n and m beyond the bound, where the theorem "+
 		"promises nothing")
 	fs.Uint64Var(&f.memory, "memory", 4, "refuse a run that needs more than this many `GiB`")
-	fs.StringVar(&f.node, "node", "", "run this `command` as each process, in place of the protocol's own code; it "+
-		"speaks lines of JSON")
+	fs.StringVar(&f.node, "node", "", "run this `command` as each process, in place of the protocol's own code; the "+
+		"command reads and writes lines of JSON")
 	f.host.declare(fs)
 	f.Plan.Declare(fs, scenario.Keys, nil)
 	return f

@@ -24,9 +24,9 @@ type PlanFlags struct {
 // planHelp describes each key, with an example.
 var planHelp = map[string]string{
 	"requests": "`list` of requests to processes, as in '[{at: 1, when: 100, broadcast: hi, to: [1, 2]}]'; " +
-		"process \"at\" gets the request at time \"when\"; in place of broadcast and to, an entry can have propose: " +
-		"VALUE, or leave: true, or setup: {active: [1, 2]}, or the three keys command: WORDS, client: NUMBER, " +
-		"number: NUMBER",
+		"\"at\" is the process that gets the request, and \"when\" is the time; other kinds of requests have, instead " +
+		"of broadcast and to, propose: VALUE, or leave: true, or setup: {active: [1, 2]}, or the three keys " +
+		"command: WORDS, client: NUMBER, number: NUMBER",
 	"workload": "random broadcasts, a `mapping`, as in '{broadcasts: 10, from: [1, 2], named: true, within: " +
 		"5000}'",
 	"delay": "delay of messages, in `ticks` or with a unit, as in 1..900",

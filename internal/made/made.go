@@ -1,6 +1,5 @@
-// Package made renews those parts of documentation pages that contain the output of commands. Such a part is
-// between the comments <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->. The rest of a page is written by
-// hand.
+// Package made updates the parts of documentation pages that contain the output of commands. Such a part is between
+// the comments <!-- NAME: made by "COMMAND" --> and <!-- end of NAME -->. The rest of a page is written by hand.
 package made
 
 import (

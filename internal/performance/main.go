@@ -1,4 +1,4 @@
-// Command performance measures whole systems in which m processes lie, by "parley bench", and writes the table of
+// Command performance runs "parley bench" on systems in which m processes lie, and writes the table of
 // docs/reference/performance.md.
 //
 //	go run ./internal/performance [-runs N]

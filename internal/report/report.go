@@ -232,6 +232,22 @@ func (r *Report) judge(p parley.Protocol, h *parley.History, a parley.RunConditi
 	}
 }
 
+// Rule replaces the verdicts by those of an auditor, which knows what the events do not show: which processes recorded
+// them, and until when.
+func (r *Report) Rule(verdicts []parley.Verdict) {
+	r.Judged, r.Verdicts, r.violated = verdicts, []Verdict{}, false
+	for _, v := range verdicts {
+		r.violated = r.violated || v.Outcome() == parley.Violated
+		one := NewVerdict(v)
+		if v.Broken != nil {
+			if breach := v.Property.Breach(r.history); breach != nil && breach.Err.Error() == one.Broken {
+				one = r.witnessed(one, v)
+			}
+		}
+		r.Verdicts = append(r.Verdicts, one)
+	}
+}
+
 // witnessed adds the events that show how the property is broken.
 func (r *Report) witnessed(out Verdict, v parley.Verdict) Verdict {
 	if v.Broken == nil || v.Property.Mode == parley.Sometimes {

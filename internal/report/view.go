@@ -76,7 +76,11 @@ func NewView(r *Report, log *trace.Log, o Options, width int, tree func(parley.I
 		v.owner = id
 	}
 	if tree == nil {
-		v.tree = s.Protocol.Tree(Replay(s, log, v.owner))
+		m, err := Replay(s, log, v.owner)
+		if err != nil {
+			return nil, fmt.Errorf("the tree of %s cannot be made: %w", s.Names.Full(v.owner), err)
+		}
+		v.tree = s.Protocol.Tree(m)
 	} else {
 		v.tree = tree(v.owner)
 	}

@@ -6,8 +6,7 @@
 // The events of a run are data ([run.Plan]), which this package reads from YAML or from flags. The seed determines
 // everything that the plan does not specify. The package writes the complete plan as flags. Motive: one command
 // repeats any run of a sweep, and a failing plan can be shrunk part by part. Cost: the code describes every fault of
-// the simulator in two places. One is a table of this package, by which it reads and writes the fault. The other is
-// run.Plan.Describe.
+// the simulator twice: in a table of this package, and in run.Plan.Describe.
 package scenario
 
 import (

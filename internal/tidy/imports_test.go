@@ -38,7 +38,8 @@ drawing   = internal/draw internal/draw/*
 inputs    = internal/nearest internal/naming internal/input
 forms     = internal/nearest internal/naming internal/input internal/form internal/report
 exercising = exercises exercises/model
-labs      = internal/lab/traitor internal/lab/likeness internal/lab/link
+judging   = broadcast/timestamp cluster cluster/audit cluster/disk
+labs      = internal/lab/cost internal/lab/traitor internal/lab/likeness internal/lab/link
 tools     = internal/draw internal/draw/* internal/scenario internal/conform internal/bench internal/bench/order internal/bench/failover
 
 .                      pure    :
@@ -73,11 +74,12 @@ cluster/link           free    : core cluster/cert cluster/api/parleyv1
 cluster/disk           free    :
 cluster/store          free    : core cluster/disk
 cluster/host           free    : core adapters faulty trace cluster/cert cluster/link cluster/store
-cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/store membership/*
+cluster/protocols      seeded  : core lockstep trace agreement/stream broadcast/* membership/group
+cluster/kernel         free    : core mux faulty cluster/link cluster/host cluster/protocols cluster/store membership/*
 cluster/kernel/kerneltest free : core cluster/host cluster/link cluster/kernel membership/group
-cluster/agree          free    : core lockstep trace agreement/* cluster/host cluster/link cluster/kernel
+cluster/agree          free    : core trace agreement/* cluster/protocols cluster/host cluster/link cluster/kernel
 cluster/clocks         free    : core cluster/host cluster/link cluster/kernel clock/*
-cluster/groups         free    : core lockstep trace broadcast/* membership/group cluster/host cluster/link cluster/kernel
+cluster/groups         free    : core trace broadcast/* membership/group cluster/protocols cluster/host cluster/link cluster/kernel
 cluster/commits        free    : core cluster/host cluster/link cluster/kernel commit/*
 cluster/tables         free    : core stack broadcast/timestamp membership/group replica/* cluster/host cluster/link cluster/kernel
 cluster/lives          free    : cluster/link cluster/store
@@ -86,11 +88,11 @@ cluster/measure        free    : cluster/agree cluster/clocks cluster/link
 cluster/mesh           free    : core cluster/cert cluster/link cluster/kernel
 cluster/traces         free    : core trace cluster/disk cluster/host
 cluster/harness            free    : core sim trace cluster/cert cluster/link cluster/store cluster/host
-cluster                free    : core trace faulty agreement/* clock/* membership/* beneath parts services
+cluster                free    : core trace faulty agreement/* clock/* membership/* cluster/protocols beneath parts services
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
-cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster
+cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster/protocols
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 exercises              pure    : core adapters protocols
@@ -120,6 +122,7 @@ internal/costs         pure    : core
 internal/envelope      seeded  : core problems
 internal/form          free    : core faulty trace sim run broadcast/problem internal/draw/reading internal/scenario internal/bench internal/envelope inputs
 internal/report        free    : core trace sim agreement/problem drawing forms
+internal/merged        free    : core lockstep faulty trace run cluster/audit forms
 internal/exploration   free    : core faulty trace sim explore explore/* run problems drawing internal/scenario forms
 internal/bench/order   free    : core faulty cluster cluster/cert cluster/link internal/must
 internal/bench/failover free   : core cluster cluster/cert cluster/harness cluster/link internal/must
@@ -132,23 +135,24 @@ cli/node               free    : core cluster cluster/* cluster/api/* cli/client
 cli/local              free    : core faulty cluster/cert cluster/nodefile cluster/api/* cli/child cli/client cli/console
 docs/scenarios         free    :
 docs/tutorials/learn   free    :
+internal/lab/cost      free    : core run internal/costs drawing forms
 internal/lab/traitor   free    : core faulty trace sim explore explore/split run forms
 internal/lab/likeness  free    : core faulty trace drawing forms
 internal/lab/link      free    :
 internal/lab/likeness  free    : core faulty trace drawing forms
-internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/costs internal/exploration labs forms
-internal/lab/page      free    : catalog
+internal/lab/engine    free    : core faulty trace sim explore run docs/tutorials/learn tools internal/exploration internal/merged labs forms
+internal/lab/page      free    : catalog internal/draw/svg
 internal/lab/server    free    : internal/draw/svg internal/lab/engine
-internal/lab/live      free    : core lockstep trace membership/group cluster cluster/disk cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
+internal/lab/live      free    : core lockstep trace judging membership/group cluster/api/parleyv1 internal/draw/* cli/child cli/client cli/local
 cli/lab                free    : core trace docs/scenarios internal/lab/* cli/client cli/console
 cli/show               free    : core trace internal/nearest internal/report cli/console cli/lab
 cli/run                free    : core faulty trace sim run broadcast/problem cluster/harness tools forms cli/child cli/console cli/foreign cli/lab cli/show
 cli/explore            free    : core explore explore/goal drawing internal/exploration forms cli/console cli/lab
 cli/bench              free    : core cluster cluster/harness tools forms cli/child cli/console
-cli/traces             free    : core faulty lockstep trace run cluster cluster/audit drawing forms cli/console cli/lab cli/run cli/show
+cli/traces             free    : core trace cluster/audit internal/merged drawing forms cli/console cli/lab cli/run cli/show
 cli/create             free    : core cli/console
 cli/exercise           free    : core trace sim run explore internal/draw/prose internal/exploration forms exercising cli/child cli/console cli/create cli/lab
-cli/demo               free    : core faulty lockstep trace run cluster cluster/api/* drawing forms cli/*
+cli/demo               free    : core faulty lockstep trace run internal/merged cluster cluster/api/* drawing forms cli/*
 cli                    free    : core faulty internal/conform drawing forms cli/*
 cmd/labwasm            free    : catalog docs/scenarios internal/lab/engine
 cmd/*                  free    : core adapters faulty trace hosts protocols catalog cli
@@ -160,7 +164,7 @@ internal/explorecases         free    : core adapters faulty trace hosts protoco
 internal/mutants       free    : internal/must internal/made
 internal/reference     free    : core trace explore run cluster/nodefile tools internal/exploration catalog forms cli cli/* internal/must internal/made
 internal/performance   free    : internal/must internal/made
-internal/lab/site      free    : internal/draw/svg internal/lab/page internal/lab/server internal/must
+internal/lab/site      free    : catalog docs/scenarios internal/draw internal/draw/svg internal/lab/* internal/must
 internal/steady        free    : internal/must internal/made
 internal/audit         free    : core adapters faulty trace hosts catalog cli internal/must
 internal/chaos/judge   free    : replica/keyvalue

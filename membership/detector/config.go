@@ -93,8 +93,8 @@ func (c Config) Check() error {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.Int64Var((*int64)(&c.Period), "period", int64(c.Period), "time between two heartbeats, in `ticks`")
-	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "how long a process must be silent until "+
-		"it is suspected, in `ticks`")
+	fs.Int64Var((*int64)(&c.Timeout), "timeout", int64(c.Timeout), "duration of silence after which "+
+		"a process is suspected, in `ticks`")
 	fs.Int64Var((*int64)(&c.Delay), "delay", int64(c.Delay), "maximum delay of a message, in `ticks`")
 	fs.IntVar(&c.Again, "again", c.Again, "`number` of consecutive heartbeats that end a suspicion, 1 or more")
 	fs.IntVar(&c.Beats, "beats", c.Beats, "`number` of heartbeats that a process sends, 0 for no end")

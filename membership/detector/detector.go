@@ -43,13 +43,11 @@
 //
 // # Decisions
 //
-// A process is suspected when a majority has lost its connections to the process. A host reports broken and mended
-// connections to the machines of views (detector.Broke, Mended). Heartbeats carry these reports, and more than half
-// of all processes must report a broken connection. Motive: after a process was killed, the others wait some
-// milliseconds instead of a second. Machines make this decision, so simulations and explorations cover it. Cost:
-// suppose that a node loses its connections to a majority at the same time, for longer than 4 ms. Then it is excluded
-// although it is alive, and joins again. If a link breaks with messages in flight, the view changes even if all
-// members stay.
+// A process is suspected when a majority has lost its connections to the process, before any timeout. Motive: after a
+// process was killed, the others wait some milliseconds instead of a second. Machines make this decision, so
+// simulations and explorations cover it. Cost: a node that loses its connections to a majority for longer than 4 ms
+// is excluded although it is alive, and must rejoin. If a link breaks while it carries messages, the view changes
+// even if all members stay.
 package detector
 
 import (

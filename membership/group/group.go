@@ -63,8 +63,8 @@
 //
 // The decision that admits a process also determines which of its disks counts from then on. So a process never votes
 // on one decision with two disks. Votes from the new disk are void for this decision and for all earlier decisions. The
-// old disk cast no votes on later decisions: the process lost it before this decision was proposed, and ballots on
-// later decisions started only after that.
+// old disk cast no votes on later decisions, because ballots on later decisions start only after this decision. At that
+// time the process has already lost the old disk.
 //
 // Progress. The members of a view are a majority of all processes, and all of them hold all acknowledged messages. So
 // any majority with intact disks contains a member of the last view. This member can report all deliveries, and help
@@ -84,39 +84,37 @@
 //
 // # Decisions
 //
-// A majority of all configured processes decides on views, and no view is smaller than a majority. A process that is
-// in no view also votes. A process that lost its disk counts again after a decision has admitted it. Motive: all
-// members of a view, which are a majority of all processes, hold all acknowledged messages. So any majority with
-// intact disks can continue, in whatever order processes crashed before. In an earlier design, a majority of the
-// previous view decided. With that design, a system of five processes could shrink to two members. After a crash of
-// all processes, the system needed both members. One member and another process could not continue, although the
-// member had all messages. Cost: a system of five nodes stalls when three nodes are down, even if they crashed one
-// after the other. Processes that are in no view must receive every decision.
+// A majority of all configured processes decides on views, and no view is smaller than a majority. Processes outside
+// the view also vote. Motive: if instead a majority of the previous view decided, a system of five processes could
+// shrink to two members. After a crash of all five, the system would need both of these members to continue. Cost: a
+// system of five nodes stalls when three nodes are down, even if they crashed one after the other. Processes outside
+// the view must receive every decision.
 //
-// A joiner delivers nothing until it is a member. Until then it keeps all messages that its sponsor sends. When it
-// becomes a member, it writes these messages to the disk in one record, and then delivers them. Motive: otherwise a
-// joiner that crashed, or changed its sponsor, could have a mixture of the sequences of two members. Cost: the joiner
-// keeps the messages in memory until it is a member. If it crashes, it receives the state again.
+// A joiner delivers nothing until it is a member. Until then it keeps all messages from its sponsor in memory. When it
+// becomes a member, it writes these messages to the disk in one record, and then delivers them. Motive: a joiner that
+// crashes, or changes its sponsor, never mixes the message sequences of two members. Cost: the messages take memory. A
+// joiner that crashes must receive the state again.
 //
-// Each start (incarnation) of a process has a greater number than its last start. The host supplies the number
-// (Step.Life). Motive: a process that lost its disk does not know the numbers of its earlier incarnations. But the
-// other processes must distinguish the new incarnation from the earlier ones. Cost: if the host loses this number,
-// too, the promises about a lost disk may break.
+// Each start of a process gets a greater incarnation number than the start before. The host supplies the number
+// (Step.Life). Motive: the other processes must distinguish the incarnations even if the process lost its disk. Cost:
+// if the host also loses this number, the promises about a lost disk may break.
 //
 // Ordered broadcasts within views are layers of the group, not separate machines. A layer (group.Layer) has methods
-// that report, that compute a cut from reports, and that install a view. The group is one machine that contains its
-// layers, its ballot and its failure detector. Motive: one decision determines the members, the joiners and the cuts
-// of all layers, and a member must freeze all layers in one step. Cost: layers have their own interface in addition
-// to Machine.
+// that report its messages, compute a cut from reports, and install a view. Motive: one decision determines the
+// members, the joiners and the cuts of all layers, and a member must freeze all layers in one step. Cost: layers have
+// an interface of their own in addition to Machine.
 //
-// No single message ends a view. With four nodes or more, a process accepts a decision on a view only in one of three
-// cases: it has accepted the value itself; more than a third of the processes report the decision; or one process gives
-// the same answer in three periods, when it is asked again in each. A period is the time between two heartbeats
-// (Detector.Period). A process accepts a proposal only after it has promised to take part in the ballot. It also checks
-// that the members, incarnations and disks follow from the previous view. Motive: before these rules existed, one
-// broken node made all others give up their state, and they never recovered. Cost: a process that was away must ask
-// several processes for the decision instead of one. If only one other process is left, it needs 300 ms more. There is
-// no cost in normal operation. This does not protect against a deliberate attack.
+// No single message ends a view. With four nodes or more, a process accepts a decision on a view in only three cases:
+//
+//   - The process has accepted the decided value itself.
+//   - More than a third of the processes report the decision.
+//   - One process reports the decision, and repeats it in two more periods when it is asked again. A period is the time
+//     between two heartbeats (Detector.Period).
+//
+// A process accepts a proposal only in a ballot in which it has promised to take part. It also checks that the members,
+// incarnations and disks follow from the previous view. Motive: without these rules, one broken node can make all
+// others give up their state. Cost: a process that was disconnected must ask several processes for the decision. If
+// only one other process is left, this takes 300 ms longer. These rules do not protect against a deliberate attack.
 package group
 
 import (

@@ -14,9 +14,7 @@
 //
 // Why it works: the first k commands determine the state after k commands, and the first k commands are the same at
 // all replicas. A client numbers its commands. The state contains the number and the answer of each client's last
-// command. So a retry gets the same answer again, but is not applied again. At regular positions of the sequence each
-// replica broadcasts a hash of its state. If a replica differs from the majority, all replicas report this, and the
-// different replica stops.
+// command. So a retry gets the same answer again, but is not applied again.
 //
 // A client must not send its next command before it has the answer to the last one. Otherwise the broadcast may
 // deliver the later command first, and then the earlier command is never applied. For commands of the process itself,
@@ -37,17 +35,16 @@
 //
 // # Decisions
 //
-// Replicas compare hashes of their state at regular positions. If a replica differs from the majority, all replicas
-// report this, and the different replica stops. Motive: no broadcast can detect an application that is not
-// deterministic. Cost: each replica broadcasts at every comparison. If an application has no Hasher, each comparison
-// copies the whole state, so you should compare less often.
+// Replicas compare hashes of their state at regular positions of the sequence. If the hash of one replica differs
+// from the hash of the majority, all replicas report this, and that replica stops. Motive: no broadcast can detect an
+// application that is not deterministic. Cost: each replica broadcasts at every comparison. If an application has no
+// Hasher, each comparison copies the whole state, so you should compare less often.
 //
-// Replicas are also compared at the start of each view. With four nodes or more, each replica broadcasts a hash of
-// its state in the order of the new view. It answers no commands before it has the hashes of all members, so all
-// members know the same hashes. The replicas choose the state that most of them have; on a tie, they choose the state
-// of the replica with the lowest ID. A state that a replica received from a sponsor, and that was not compared since,
-// counts only if no replica has a compared state. (A sponsor is the member that sends its state to a joining
-// replica.) A replica with another state fetches the chosen state. Motive: one broken node can send different
-// commands to different nodes, and no broadcast detects this. Cost: two message delays and one hash for each view
-// change. Without a Hasher, the cost is a snapshot instead of the hash.
+// With four nodes or more, replicas also compare their states at the start of each view. Each replica broadcasts a
+// hash of its state, and answers no commands before it has the hashes of all members. The replicas choose the state
+// that most of them have. On a tie, they choose the state of the replica with the lowest ID. A replica with another
+// state fetches the chosen state. A joining replica receives its state from one member, the sponsor. Such a state
+// counts only if no replica has a state that was compared. Motive: one broken node can send different commands to
+// different nodes, and no broadcast detects this. Cost: two message delays and one hash for each view change. Without
+// a Hasher, the cost is a snapshot instead of the hash.
 package rsm

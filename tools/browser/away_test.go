@@ -61,6 +61,7 @@ func newLaboratory(t *testing.T) *laboratory {
 // The program is killed in the middle of a search. The page says so and keeps its place. When the program runs again, and
 // the reader has opened its new address in another tab, the search begins again by itself.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	lab := newLaboratory(t)
 	b := open(t, lab.address)
 	b.says(shown)
@@ -91,6 +92,7 @@ func TestServerIsKilled(t *testing.T) {
 
 // The program is killed while a run is shown: the cursor still moves, and the place is the same when it runs again.
 func TestRunSurvivesTheServer(t *testing.T) {
+	t.Parallel()
 	lab := newLaboratory(t)
 	b := open(t, lab.address)
 	b.says(shown)
@@ -112,6 +114,7 @@ func TestRunSurvivesTheServer(t *testing.T) {
 // Two tabs ask the same program at the same time, and neither disturbs the other. A tab that is loaded again is where it
 // was.
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	address := served(t)
 	first := open(t, address)
 	first.says(shown)

@@ -49,8 +49,10 @@ func (b *tab) hash() string {
 
 // What the page exports, as a trace or as a scenario, opens as the same run, in both forms. The command reads the trace.
 func TestExportedFilesOpen(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for _, run := range []string{"#/run?g=article", "#/run?g=bank-causal", "#/run?s=om&f=2:flip&seed=7", "#/run?g=threephase-partition"} {
@@ -80,6 +82,7 @@ func TestExportedFilesOpen(t *testing.T) {
 
 // A file that cannot be opened says why, and at which line; the page keeps what it showed.
 func TestBadFiles(t *testing.T) {
+	t.Parallel()
 	good, err := os.ReadFile(record(t, "run", "om"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +90,7 @@ func TestBadFiles(t *testing.T) {
 	lines := strings.SplitAfter(string(good), "\n")
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow("#/run?g=article")

@@ -51,7 +51,13 @@ func run(commands ...[]string) error {
 // served starts "parley lab" and returns its address, with the token.
 func served(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(built.parley, "lab", "--no-open", "--listen", "127.0.0.1:0")
+	return servedBy(t, built.parley)
+}
+
+// servedBy does so with another command.
+func servedBy(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.Command(command, "lab", "--no-open", "--listen", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import "testing"
 // One press on a broken property moves the cursor to the first event that breaks it. A press on a time of a picture moves
 // it there, and what processes hold follows the cursor. The proof of what holds is folded.
 func TestCursorFollowsBreachAndTime(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/run?g=threephase-partition")

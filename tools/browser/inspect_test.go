@@ -7,6 +7,7 @@ func count(selector string) string { return `document.querySelectorAll("` + sele
 
 // A variable that is pressed shows its history. A value of it moves the cursor to the event that set it.
 func TestHistoryOfVariable(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/run?s=causal&n=3")
@@ -33,6 +34,7 @@ func TestHistoryOfVariable(t *testing.T) {
 
 // The cone of an event shades what is neither in its past nor in its future, until something else is selected.
 func TestCone(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/run?s=causal&n=3&sel=e20")
@@ -54,8 +56,10 @@ func TestCone(t *testing.T) {
 
 // Two information trees stand one below the other. The nodes in which they differ are marked, and the link has both.
 func TestTreesCompared(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow("#/run?g=article&tree=P2,P5")

@@ -50,6 +50,7 @@ func (b *tab) at(where string) {
 // Everything is done with the keyboard alone: a run is found, opened, stepped through and changed, a level is won, and a
 // search is made.
 func TestKeyboardAlone(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	b.screen(1440, 900, "light")
 

@@ -20,6 +20,7 @@ const shown = "eig"
 
 // The page works in all its forms, without an error, a violation of its policy, or a request to another origin.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		address func(*testing.T) string
@@ -45,6 +46,7 @@ func TestPage(t *testing.T) {
 
 // Without the compressed program the static page loads the other one.
 func TestPageUnpacked(t *testing.T) {
+	t.Parallel()
 	b := open(t, static(t, "/", unpacked))
 	b.says(shown)
 	for _, what := range b.heard() {
@@ -56,6 +58,7 @@ func TestPageUnpacked(t *testing.T) {
 
 // Without the token nothing is answered, and the page of another origin gets nothing at all.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	address, _, _ := strings.Cut(served(t), "#")
 	const ask = `fetch("ADDRESSask", {method: "POST", headers: {"Content-Type": "application/json"},
 		body: '{"ask":"about"}', credentials: "include"}).then(r => r.status, err => 0)`
@@ -73,6 +76,7 @@ func TestStrangers(t *testing.T) {
 
 // A file on the disk leads the browser to the page, as "parley lab" opens it.
 func TestOpenedByFile(t *testing.T) {
+	t.Parallel()
 	address := served(t)
 	file := filepath.Join(t.TempDir(), "lab.html")
 	text := `<!DOCTYPE html><meta http-equiv="refresh" content="0; url=` + address + `"><a href="` + address + `">Open</a>`
@@ -113,6 +117,7 @@ func lecture(t *testing.T, address string) string {
 
 // A lecture may show the static page in a frame, and not the served one.
 func TestFrame(t *testing.T) {
+	t.Parallel()
 	site := static(t, "/lab/", nil)
 	b := open(t, lecture(t, site))
 	frames, err := chromedp.Targets(b.ctx)

@@ -16,8 +16,10 @@ const (
 
 // Two runs stand side by side. The cursors move together from the first difference on, until they are separated.
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.screen(1440, 900, "light")
@@ -62,6 +64,7 @@ func TestCompare(t *testing.T) {
 
 // A place in the value of a link is read as it was written, whatever its flags contain.
 func TestPackedPlaces(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	places := []map[string]any{
 		{"s": shown, "flags": map[string]string{"n": "7", "m": "2", "faulty": "1=twofaced,5=flip", "values": "a;b:c%3B,&=#?"}},
@@ -87,6 +90,7 @@ func TestPackedPlaces(t *testing.T) {
 
 // A comparison begins at a run: with another seed, without its lies, with a scenario, or with the run before.
 func TestCompareFromRun(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	b.follow("#/run?s=om&n=4&m=1&f=3:flip")
 	b.until(`document.querySelector(".compare-menu")`)
@@ -132,8 +136,10 @@ func (b *tab) observe(name string) {
 // With three generals P2 cannot tell who lies. What it does not see is faint, and another run that looks the same is one
 // press away.
 func TestKnowledge(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow("#/run?s=om&m=1&n=3&f=1:twofaced&beyond-bound=true")
@@ -169,4 +175,27 @@ func TestKnowledge(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// A view that notes its state does not undo a link that the reader follows in the same moment.
+func TestNotesUndoNoLink(t *testing.T) {
+	t.Parallel()
+	b := one(t)
+	b.follow("#/cost")
+	b.until(`document.querySelector(".costs svg")`)
+	got := evaluate[[]string](b, `import("/address.js").then(async ({note}) => {
+		const link = "#/compare?a=s:om;n:4;m:1";
+		note("cost", [["m", "3"]]);
+		const noted = location.hash;
+		const heard = new Promise(done => addEventListener("hashchange", done, {once: true}));
+		location.hash = link;
+		note("compare", [["a", "s:eig"]]); // the page has yet to hear of the link
+		const followed = location.hash;
+		await heard;
+		return [noted, followed, location.hash];
+	})`)
+	if want := []string{"#/cost?m=3", "#/compare?a=s:om;n:4;m:1", "#/compare?a=s:om;n:4;m:1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.clean()
 }

@@ -94,6 +94,7 @@ const linkScript = `(globalThis.links ??= import(new URL("link.js", document.que
 // The page and Go write the same link for the same run, and each reads what the other one wrote. The packed bytes of a
 // scenario may differ; its text may not.
 func TestLinksAreTheSame(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	runs := make([]link.Run, 200)
@@ -146,12 +147,14 @@ func packed(fragment string) string {
 // Old links open what they opened when they were written: testdata/links.txt has some of each version, with what the
 // page must show. Lines are only ever added.
 func TestOldLinks(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/links.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			n := 0
@@ -200,9 +203,11 @@ func (b *tab) leadsTo(fragment, heading, place, text string) {
 
 // A link that cannot be read opens an empty lab that says why. Nothing in it becomes a part of the page.
 func TestBadLinks(t *testing.T) {
+	t.Parallel()
 	script := `<script>alert(1)</script><img src=x onerror=alert(1)>`
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for fragment, want := range map[string]string{

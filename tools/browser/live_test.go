@@ -251,6 +251,7 @@ func TestLiveStops(t *testing.T) {
 
 // Without the token, and from another origin, nothing acts on the cluster.
 func TestLiveStrangers(t *testing.T) {
+	t.Parallel()
 	address, _, _ := strings.Cut(served(t), "#")
 	const do = `fetch("ADDRESSlive/WHAT", {method: "POST", headers: {"Content-Type": "application/json"},
 		body: '{"do":"start","n":3,"level":"total"}', credentials: "include"}).then(r => r.status, err => 0)`
@@ -269,6 +270,7 @@ func TestLiveStrangers(t *testing.T) {
 
 // The static page has no view Live.
 func TestLiveIsServed(t *testing.T) {
+	t.Parallel()
 	b := open(t, static(t, "/", nil))
 	b.says(shown)
 	if evaluate[bool](b, `[...document.querySelectorAll("nav a")].some(a => a.innerText === "Live")`) {

@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -18,18 +19,23 @@ type look struct {
 }
 
 // loads counts how often a page was loaded afresh: another fragment alone would not load it.
-var loads int
+var loads atomic.Int64
 
 // visit loads the page afresh and brings it into the state.
 func (l look) visit(b *tab) {
 	b.t.Helper()
 	origin := evaluate[string](b, "location.origin")
-	loads++
-	b.do(chromedp.Navigate(fmt.Sprintf("%s/?%d%s", origin, loads, l.fragment)))
+	b.do(chromedp.Navigate(fmt.Sprintf("%s/?%d%s", origin, loads.Add(1), l.fragment)))
 	b.until(`document.querySelector("main h1")`)
 	l.do(b)
 	// What was drawn last is on the screen, and no picture or answer is missing.
 	b.until(`!document.querySelector("main .boot, .busy")`)
+	b.drawn()
+}
+
+// drawn waits until the page has drawn everything.
+func (b *tab) drawn() {
+	b.t.Helper()
 	evaluate[bool](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 

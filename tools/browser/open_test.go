@@ -54,6 +54,7 @@ func openedBy(t *testing.T, line string) (address string, end func() (report str
 // A command with --open opens the lab at its run: the page shows the trace that the command has printed, and says
 // nothing about another version.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, c := range []struct {
 		line, says string
@@ -90,6 +91,7 @@ func TestOpen(t *testing.T) {
 
 // A search that has found nothing opens the form of the search, as it was.
 func TestOpenSearch(t *testing.T) {
+	t.Parallel()
 	address, _ := openedBy(t, "explore om -n 4 -m 1 --step round --property agreement,validity --open")
 	b := open(t, address)
 	b.until(`document.querySelector(".model-words")`)

@@ -75,10 +75,9 @@ func outsideCommand(t *testing.T) string {
 
 // A protocol of a module outside gets all views of the lab, although nobody writes JavaScript for it.
 func TestOutsideProtocol(t *testing.T) {
-	before := built.parley
-	built.parley = outsideCommand(t)
-	defer func() { built.parley = before }()
-	b := open(t, served(t))
+	t.Parallel()
+	command := outsideCommand(t)
+	b := open(t, servedBy(t, command))
 	b.says(shown)
 
 	// A run: pictures, tables, verdict, story and state; its form, and its file.
@@ -124,7 +123,7 @@ func TestOutsideProtocol(t *testing.T) {
 
 	// Its link is written and read as any other, and its command makes the same run.
 	hash := b.runHash("#/run?s=hearsay&n=4&m=1&f=3:twofaced&seed=5&lab=1")
-	out, err := exec.Command(built.parley, "run", "hearsay", "-n", "4", "-m", "1", "--faulty", "3=twofaced", "--seed", "5", "--json").Output()
+	out, err := exec.Command(command, "run", "hearsay", "-n", "4", "-m", "1", "--faulty", "3=twofaced", "--seed", "5", "--json").Output()
 	var report engine.RunAnswer
 	if err := json.Unmarshal(out, &report.Report); err != nil || report.Report.Trace == "" {
 		t.Fatalf("%v: %.300s", err, out)

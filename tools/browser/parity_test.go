@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"parley/catalog"
@@ -160,17 +161,63 @@ func parting(got, want string) string {
 // node is the reference of a node of an information tree.
 var node = regexp.MustCompile(`data-ref="(P\d+/[^"]+)"`)
 
-// The engine in the browser answers every question about every scenario with the same bytes as the native one.
+// The engine in the browser answers every question about every scenario with the same bytes as the native one. Several
+// pairs of engines share the questions.
 func TestParity(t *testing.T) {
-	e := newEngines(t)
-	e.compare(t, `{"ask":"about"}`, `{"ask":"levels"}`, `{"ask":"guide"}`)
-	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
-		e.compare(t, question("cost", nil, "m", 2, "most", 12, "quantity", quantity))
+	t.Parallel()
+	var mu sync.Mutex
+	asked := make(map[string]bool) // kinds of questions
+	t.Run("engines", func(t *testing.T) {
+		for name, some := range map[string]func(*testing.T, *engines){
+			"scenarios, even": func(t *testing.T, e *engines) { compareScenarios(t, e, 0) },
+			"scenarios, odd":  func(t *testing.T, e *engines) { compareScenarios(t, e, 1) },
+			"protocols":       compareProtocols, "levels": compareLevels, "models": compareModels,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				e := newEngines(t)
+				some(t, e)
+				e.tab.clean()
+				mu.Lock()
+				defer mu.Unlock()
+				for kind := range e.kinds { // order: a set
+					asked[kind] = true
+				}
+			})
+		}
+	})
+	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, card := range ask[engine.About](t, e, `{"ask":"about"}`).Gallery {
+	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +\S`).FindAllSubmatch(source, -1)
+	if len(kinds) < 14 {
+		t.Fatalf("engine.go has %d kinds of questions", len(kinds))
+	}
+	for _, kind := range kinds {
+		if !asked[string(kind[1])] {
+			t.Errorf("no question of the kind %s was asked", kind[1])
+		}
+	}
+}
+
+// compareScenarios compares answers about every second scenario of the gallery.
+func compareScenarios(t *testing.T, e *engines, from int) {
+	for i, card := range ask[engine.About](t, e, `{"ask":"about"}`).Gallery {
+		if i%2 != from {
+			continue
+		}
 		t.Run(card.Name, func(t *testing.T) {
 			e.compare(t, questionsAbout(t, e, map[string]any{"scenario": card.Text})...)
 		})
+	}
+}
+
+// compareProtocols compares answers about runs of each protocol, and about the protocols together.
+func compareProtocols(t *testing.T, e *engines) {
+	e.compare(t, `{"ask":"about"}`, `{"ask":"guide"}`)
+	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
+		e.compare(t, question("cost", nil, "m", 2, "most", 12, "quantity", quantity))
 	}
 	for _, p := range catalog.All() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -180,6 +227,11 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compareLevels compares answers about the levels of the traitor.
+func compareLevels(t *testing.T, e *engines) {
+	e.compare(t, `{"ask":"levels"}`)
 	for _, l := range traitor.Levels {
 		t.Run("level "+l.ID, func(t *testing.T) {
 			flags := maps.Clone(l.Flags)
@@ -203,6 +255,10 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compareModels compares searches and walks.
+func compareModels(t *testing.T, e *engines) {
 	for _, m := range []struct {
 		protocol string
 		flags    map[string]string
@@ -235,20 +291,6 @@ func TestParity(t *testing.T) {
 			}
 		})
 	}
-	source, err := os.ReadFile("../../internal/lab/engine/engine.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds := regexp.MustCompile(`(?m)^\t"([a-z]+)": +\S`).FindAllSubmatch(source, -1)
-	if len(kinds) < 14 {
-		t.Fatalf("engine.go has %d kinds of questions", len(kinds))
-	}
-	for _, kind := range kinds {
-		if e.kinds[string(kind[1])] == 0 {
-			t.Errorf("no question of the kind %s was asked", kind[1])
-		}
-	}
-	e.tab.clean()
 }
 
 // questionsAbout returns questions of every kind about a run.
@@ -273,9 +315,13 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 		all = append(all, question("event", of, "event", at), question("cone", of, "event", at),
 			question("state", of, "at", at))
 	}
+	variables := make(map[string]bool) // the history of a variable is that at all processes
 	for _, p := range ask[engine.StateAnswer](t, e, question("state", of, "at", events)).Processes {
 		for _, v := range p.Variables[:min(len(p.Variables), 2)] {
-			all = append(all, question("history", of, "variable", v.Name))
+			if !variables[v.Name] {
+				variables[v.Name] = true
+				all = append(all, question("history", of, "variable", v.Name))
+			}
 		}
 	}
 	for _, form := range []string{"svg", "trace", "scenario"} {
@@ -295,6 +341,7 @@ func questionsAbout(t *testing.T, e *engines, of map[string]any) []string {
 // A search in the browser reports its progress, and ends early if it is stopped; meanwhile the worker answers other
 // questions.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	b := open(t, static(t, "/", nil))
 	run := map[string]any{"protocol": "eig", "flags": map[string]string{"n": "7", "m": "2", "faulty": "2=moves:,3=moves:"}}
 	search := question("search", run, "free", []string{"P2", "P3"}, "property", "agreement", "seconds", 600)

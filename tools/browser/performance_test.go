@@ -93,7 +93,7 @@ func (b *tab) heap() float64 {
 func gzipped(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := os.ReadFile(filepath.Join(built.site, filepath.FromSlash(r.URL.Path)))
-		kind := map[string]string{".js": "text/javascript", ".css": "text/css"}[filepath.Ext(r.URL.Path)]
+		kind := map[string]string{".js": "text/javascript", ".css": "text/css", ".json": "application/json"}[filepath.Ext(r.URL.Path)]
 		if err != nil || kind == "" {
 			h.ServeHTTP(w, r)
 			return

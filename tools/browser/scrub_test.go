@@ -8,10 +8,20 @@ import (
 // settled waits until the page has not changed for a while: all answers are there, and are drawn.
 func (b *tab) settled() {
 	b.t.Helper()
-	evaluate[bool](b, `new Promise(done => {
+	evaluate[bool](b, `new Promise((done, fail) => {
 		let timer = 0;
+		const last = Date.now() + 60_000;
 		const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, 350); });
-		const end = () => { watch.disconnect(); done(true); };
+		const end = () => {
+			const waits = document.querySelector("main :is(.busy, .late, .stale):not(svg, svg *)");
+			if (waits && Date.now() < last) { // an answer is on its way
+				timer = setTimeout(end, 50);
+				return;
+			}
+			watch.disconnect();
+			if (waits) return fail(new Error("an answer does not come: " + waits.outerHTML.slice(0, 200)));
+			done(true);
+		};
 		watch.observe(document.querySelector("main"), {subtree: true, childList: true, attributes: true, characterData: true});
 		timer = setTimeout(end, 350);
 	})`)
@@ -33,8 +43,10 @@ const atOnce = `[...document.querySelectorAll(".picture .pan, .tables, .verdict,
 // What the page shows is a function of the cursor: moved to the end and back, it shows the same at every event; and moved
 // by jumps, everything is the same as before, also what the engine answers.
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for _, run := range []string{"#/run?g=article&sel=P5/1.2", "#/run?g=bank-causal&sel=e12", "#/run?g=twophase-blocks"} {
@@ -114,8 +126,10 @@ func (b *tab) marked() marked {
 // What is selected in one view is selected in all: a cell, its arrow, the node that the message filled, and its events
 // in the story; from each of them the others.
 func TestSelectionIsOne(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			const message, node = "r1/P2/P3", "P3/1.2" // P2 reports to P3 what the source P1 said

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -70,11 +71,13 @@ var pictured = []look{
 // darkToo are the pictures that exist in dark, too.
 var darkToo = []string{"run", "traitor", "live"}
 
-// The pictures of the lab in the documentation are there, and the page can be brought into the state that each shows.
-// With -shots they are taken.
+// The pictures of the lab in the documentation are there, the page can be brought into the state that each shows, and it
+// then has the layout of testdata/layout.json. With -shots the pictures are taken, and with -update the layouts written.
 func TestShots(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	var want []string
+	got := make(map[string]layout)
 	for _, l := range pictured {
 		t.Run(l.name, func(t *testing.T) {
 			b := &tab{t: t, ctx: b.ctx}
@@ -89,6 +92,10 @@ func TestShots(t *testing.T) {
 				want = append(want, name)
 				b.screen(1440, 900, scheme)
 				l.visit(b)
+				if l.name != "live" { // which changes all the time
+					b.settled()
+				}
+				got[strings.TrimSuffix(strings.TrimPrefix(name, "lab-"), ".png")] = b.layout()
 				if *shots {
 					take(b, images+name)
 				}
@@ -97,6 +104,7 @@ func TestShots(t *testing.T) {
 	}
 	b.clean()
 	checkImages(t, want)
+	checkLayouts(t, got)
 }
 
 // scrollTo scrolls until what a selector finds is that far below the top of the screen.

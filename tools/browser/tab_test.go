@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -121,10 +122,7 @@ func evaluate[T any](b *tab, expression string) T {
 // says waits until the page shows a text.
 func (b *tab) says(text string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.PollFunction[bool](`text => document.body.innerText.includes(text)`,
-		chromedp.WithPollingArgs(text), chromedp.WithPollingInterval(50*time.Millisecond),
-		chromedp.WithPollingTimeout(longest)))
-	b.check(err)
+	b.until(`document.body.innerText.includes(` + strconv.Quote(text) + `)`)
 }
 
 // clean demands that nothing went wrong.

@@ -55,6 +55,7 @@ var forms = map[string]func(*testing.T) string{
 
 // The reader wins level 1 by a lie. The command line that the page shows repeats the run in a terminal.
 func TestTraitorWins(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/traitor?level=1")
@@ -89,8 +90,10 @@ func TestTraitorWins(t *testing.T) {
 
 // Every level ends as it claims, in both forms of the page.
 func TestTraitorLevels(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			for _, l := range traitor.Levels {
@@ -120,6 +123,7 @@ func TestTraitorLevels(t *testing.T) {
 
 // A search from the second round on keeps what was sent in the first one, and proves nothing about the level.
 func TestTraitorBreaksFromHere(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/traitor?level=7&round=1")
@@ -134,8 +138,10 @@ func TestTraitorBreaksFromHere(t *testing.T) {
 
 // A search finds a run. The page shows it, also after it is loaded again, and another tab says that it does not have it.
 func TestExploreOpensTheRun(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			at := address(t)
 			b := open(t, at)
 			b.says(shown)
@@ -167,6 +173,7 @@ func TestExploreOpensTheRun(t *testing.T) {
 
 // A trace file that is dropped on the page opens its run, and a damaged one says which line is wrong.
 func TestDroppedTrace(t *testing.T) {
+	t.Parallel()
 	native := engine.New(catalog.All(), scenarios.Files, "test")
 	var trace engine.ExportAnswer
 	answer := native.Answer(t.Context(), []byte(`{"ask":"export","form":"trace","run":{"protocol":"om"}}`), nil)
@@ -193,8 +200,10 @@ func TestDroppedTrace(t *testing.T) {
 
 // A search that is stopped proves nothing, and says so.
 func TestExploreStops(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow("#/explore?s=eig&m=2&n=7&step=round")
@@ -212,6 +221,7 @@ func TestExploreStops(t *testing.T) {
 
 // The chart of costs follows the form, and the address the chart.
 func TestCostView(t *testing.T) {
+	t.Parallel()
 	b := open(t, served(t))
 	b.says(shown)
 	b.follow("#/cost?m=2&most=15&quantity=bits")

@@ -18,8 +18,10 @@ func text(selector string) string {
 
 // A finding of a search is walked from its start, move by move; the link to it leads there, and moves are taken back.
 func TestWalkOfAFinding(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow("#/explore?s=twophase&n=3&crashes=1&property=non-blocking&beyond-bound=true")
@@ -51,8 +53,10 @@ func TestWalkOfAFinding(t *testing.T) {
 
 // Random runs continue a walk; one of them is walked, and one is opened.
 func TestWalkSamples(t *testing.T) {
+	t.Parallel()
 	for name, address := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, address(t))
 			b.says(shown)
 			b.follow(generals)
@@ -71,6 +75,7 @@ func TestWalkSamples(t *testing.T) {
 
 // A link with a move that is not possible says which one it is.
 func TestWalkLinkRefused(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	b.follow(generals + "&mv=P2-timer0,e99-P1")
 	b.says("is not possible there. The walk ends before it.")
@@ -82,6 +87,7 @@ func TestWalkLinkRefused(t *testing.T) {
 
 // A walk is made with the keyboard alone.
 func TestWalkKeys(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	b.follow("#/explore?s=om&beyond-bound=true&faulty=2&m=1&n=3&values=1")
 	b.until(`document.querySelector(".main-buttons a")`)

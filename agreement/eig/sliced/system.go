@@ -30,9 +30,9 @@
 //
 // # Decisions
 //
-// The engines for whole systems are a package of their own. They simulate all processes in one tree, with one bit
-// per receiver, and use several cores. Motive: a protocol package must have no goroutines. Cost: EIG is implemented
-// twice. A test compares the decisions of both implementations.
+// The engines for whole systems are a package of their own. An engine simulates all processes in one tree, with one
+// bit per receiver, and uses several cores. Motive: a protocol package must have no goroutines. Cost: EIG is
+// implemented twice. A test compares the decisions of both implementations.
 package sliced
 
 import "fmt"

@@ -1,6 +1,6 @@
-// Package participant calls the service that carries out a node's part of transactions. This service
-// (ParticipantService in the file parley/v1/participant.proto) is another process on the same computer, which you
-// write. Package cluster makes the calls.
+// Package participant calls the service that carries out a node's part of transactions. You write this service
+// (ParticipantService in the file parley/v1/participant.proto). It is another process on the same computer. Package
+// cluster makes the calls.
 package participant
 
 import (

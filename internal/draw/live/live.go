@@ -1,4 +1,4 @@
-// Package live draws a cluster of real nodes while it runs.
+// Package live draws a cluster of real nodes while the cluster runs.
 package live
 
 import (

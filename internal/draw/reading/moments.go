@@ -1,8 +1,10 @@
 package reading
 
 import (
+	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"parley"
 	"parley/trace"
@@ -40,6 +42,25 @@ type Moments struct {
 	Sign  string
 }
 
+// Labels returns the texts of the messages, each once.
+func (m Moments) Labels() []string {
+	labels := make(map[string]bool)
+	for _, some := range [][]Moment{m.Moments, m.Unarrived} {
+		for i := range some {
+			if some[i].Message() {
+				labels[some[i].Says] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(labels))
+}
+
+// OnceSpaceTime returns a function that reads the moments from a run when it is first called, and keeps them. Reading
+// takes most of the time that the picture of a large run takes.
+func OnceSpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) func() Moments {
+	return sync.OnceValue(func() Moments { return SpaceTime(p, events, o) })
+}
+
 // SpaceTime reads the moments from a run.
 func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Moments {
 	words := Words{o.Style, p}
@@ -47,9 +68,15 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 	if o.Beats || !beating.amid(events) {
 		beating = heartbeatFilter{}
 	}
-	var out Moments
-	sent, falls := make(map[uint64]trace.Event), newFalls()
-	for _, e := range events {
+	shown := 0
+	for i := range events {
+		if events[i].Op != trace.Send && !beating.has(events[i]) {
+			shown++
+		}
+	}
+	out := Moments{Moments: slices.Grow([]Moment(nil), shown)}
+	sent, falls := make(map[uint64]int), newFalls(events)
+	for i, e := range events {
 		m := Moment{Event: e}
 		falls.add(e)
 		switch {
@@ -59,7 +86,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 		case int(e.At) >= p.N || m.Message() && int(e.Peer) >= p.N:
 			continue
 		case e.Op == trace.Send:
-			sent[e.ID] = e
+			sent[e.ID] = i
 			continue
 		case !m.Message():
 			m.Says = words.Does(e)
@@ -69,7 +96,10 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 			}
 			continue
 		default:
-			m.Says, m.Sent = words.arrived(e), sent[e.Cause]
+			m.Says = words.arrived(e)
+			if at, known := sent[e.Cause]; known {
+				m.Sent = events[at]
+			}
 		}
 		if m.Says != "" {
 			out.Moments = append(out.Moments, m)
@@ -85,6 +115,7 @@ func SpaceTime(p parley.Protocol, events []trace.Event, o SpaceTimeOptions) Mome
 
 // fallen follows which processes are down when, and which messages arrive.
 type fallen struct {
+	any     bool // a process crashes, so it matters which messages arrive
 	down    map[parley.ID][]outage
 	arrived map[arrival]bool
 }
@@ -95,8 +126,9 @@ type outage struct {
 	until uint64 // the number of the restart
 }
 
-func newFalls() *fallen {
-	return &fallen{down: make(map[parley.ID][]outage), arrived: make(map[arrival]bool)}
+func newFalls(events []trace.Event) *fallen {
+	crash := slices.ContainsFunc(events, func(e trace.Event) bool { return e.Op == trace.Crash })
+	return &fallen{any: crash, down: make(map[parley.ID][]outage), arrived: make(map[arrival]bool)}
 }
 
 // add follows an event.
@@ -109,7 +141,9 @@ func (f *fallen) add(e trace.Event) {
 			f.down[e.At][last].until = e.ID
 		}
 	case trace.Receive, trace.Lose:
-		f.arrived[arrival{e.Cause, e.At}] = true
+		if f.any {
+			f.arrived[arrival{e.Cause, e.At}] = true
+		}
 	}
 }
 

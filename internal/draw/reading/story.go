@@ -100,7 +100,7 @@ func (t *storyteller) came(e trace.Event) {
 		t.begin(e.At, "")
 		t.starts = true
 	case trace.Timeout:
-		t.begin(e.At, fmt.Sprintf("timer %d of %s expires", e.Msg.Value, name))
+		t.begin(e.At, expires(e, name))
 	default:
 		text := fmt.Sprintf("%s receives %s from %s", name, t.arrived(e), t.Marked(e.Peer))
 		if len(t.quiet) == 0 {
@@ -272,4 +272,12 @@ func (t *storyteller) names(ids []parley.ID) string {
 		all = append(all, t.Marked(id))
 	}
 	return prose.And(all)
+}
+
+// expires describes that a timer of a process expires.
+func expires(e trace.Event, name string) string {
+	if parley.Timer(e.Msg.Value) == parley.SpeakTimer {
+		return "the time comes at which faulty processes send"
+	}
+	return fmt.Sprintf("%s of %s expires", timer(e), name)
 }

@@ -19,7 +19,7 @@ type Words struct {
 }
 
 // Nothing describes a message without content, as processes send in rounds in which they have nothing to say.
-const Nothing = "(nothing)"
+const Nothing = "an empty message"
 
 // Message describes a message on one line.
 func (w Words) Message(e parley.Env, m parley.Msg) string {
@@ -70,6 +70,15 @@ func (w Words) Does(e trace.Event) string {
 	return ""
 }
 
+// timer describes a timer that expires. Protocols do not name their timers. The number of the faulty processes' own
+// timer would say nothing to a reader.
+func timer(e trace.Event) string {
+	if parley.Timer(e.Msg.Value) == parley.SpeakTimer {
+		return "the time at which faulty processes send"
+	}
+	return fmt.Sprintf("timer %d", e.Msg.Value)
+}
+
 // Event describes an event on one line.
 func (w Words) Event(e trace.Event) string {
 	env := parley.Env{From: e.At, To: e.Peer, Path: e.Path, Epoch: e.Epoch}
@@ -90,7 +99,7 @@ func (w Words) Event(e trace.Event) string {
 	case trace.Request, trace.Deliver, trace.Indicate:
 		text = w.Does(e)
 	case trace.Timeout:
-		text = fmt.Sprintf("has a timeout, timer %d", e.Msg.Value)
+		text = "has a timeout, " + timer(e)
 	case trace.Refuse:
 		if omits(e) {
 			text = "omits to receive that"
@@ -133,6 +142,9 @@ func (w Words) Asked(path parley.Path, m parley.Msg) string {
 func (w Words) Delivered(from parley.ID, path parley.Path, m parley.Msg) string {
 	switch m.Kind {
 	case parley.Decide:
+		if len(m.Body) == 0 {
+			return "decides nothing"
+		}
 		return "decides " + w.carried(m.Body)
 	case parley.Carried:
 		return "delivers " + w.carried(m.Body) + " of " + w.Called(from)

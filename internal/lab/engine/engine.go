@@ -4,7 +4,8 @@
 //
 // A question is a JSON object, and so is its answer. An answer depends only on the question and on the version of
 // the program, because every question contains the description of its run. (The engine remembers the latest runs
-// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes.
+// only to save time.) So any engine can answer any question, and both forms of the page get the same bytes. There is
+// one exception: the engine of the browser does not open the traces of nodes (see NewWithNodes).
 package engine
 
 import (
@@ -14,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -23,7 +25,9 @@ import (
 	"parley"
 	"parley/internal/form"
 	"parley/internal/input"
+	"parley/internal/lab/cost"
 	"parley/internal/lab/traitor"
+	"parley/trace"
 )
 
 // Engine answers questions about runs of its protocols. It is safe for concurrent use.
@@ -33,6 +37,9 @@ type Engine struct {
 	version   string
 	runs      runs
 	kept      kept
+	// merge makes a recording from the traces of nodes, and readNodes reads them. They are nil if the engine cannot.
+	merge     func([]trace.Trace) (recording, error)
+	readNodes func(head []byte, rest io.Reader) ([]trace.Trace, error)
 }
 
 // New returns an engine for protocols. The gallery shows the scenario files of a folder. version is the program's.
@@ -130,6 +137,9 @@ func seat(m *made, q struct {
 
 // simulable returns an error if the processes of the run were programs: the lab starts none.
 func simulable(m *made) error {
+	if m.of != nil {
+		return errors.New("the processes of this run were nodes of a cluster, and the lab does not repeat what they did")
+	}
 	if len(m.Node) > 0 {
 		return errors.New("the processes of this run were programs, and the lab starts none: use parley run with --node")
 	}
@@ -192,7 +202,12 @@ func (e *Engine) guide(struct{ asked }) (any, error) {
 
 func (e *Engine) presets(struct{ asked }) (any, error) { return PresetsAnswer{presets}, nil }
 
-func (e *Engine) cost(q costQuestion) (any, error) { return chartOf(e.protocols, q) }
+func (e *Engine) cost(q struct {
+	asked
+	cost.Question
+}) (any, error) {
+	return cost.Of(e.protocols, q.Question)
+}
 
 // read reads a question, whose fields must be known.
 func read(b []byte, q any) error {

@@ -11,6 +11,7 @@ import (
 	"parley/catalog"
 	"parley/docs/scenarios"
 	"parley/internal/costs"
+	"parley/internal/lab/cost"
 	"parley/internal/lab/engine"
 )
 
@@ -170,7 +171,7 @@ func TestWrongQuestions(t *testing.T) {
 func TestCost(t *testing.T) {
 	e := newEngine()
 	for _, quantity := range []string{"messages", "bits", "rounds", "signatures"} {
-		a := answers[engine.CostAnswer](t, e, map[string]any{"ask": "cost", "m": 1, "most": 12, "quantity": quantity})
+		a := answers[cost.Answer](t, e, map[string]any{"ask": "cost", "m": 1, "most": 12, "quantity": quantity})
 		rows, err := csv.NewReader(strings.NewReader(a.CSV)).ReadAll()
 		if err != nil || len(rows) != 11 || !strings.HasPrefix(a.SVG, "<svg") {
 			t.Fatalf("%s: %v, %d rows", quantity, err, len(rows))

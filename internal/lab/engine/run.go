@@ -19,6 +19,7 @@ import (
 	"parley/internal/form"
 	"parley/internal/input"
 	"parley/internal/lab/traitor"
+	"parley/internal/merged"
 	"parley/internal/naming"
 	"parley/internal/report"
 	"parley/internal/scenario"
@@ -33,6 +34,7 @@ type made struct {
 	tree     func(parley.ID) parley.Tree // nil: replay the log
 	recorded bool                        // no simulation makes it again
 	file     string                      // of the trace, if that is known
+	of       cluster                     // the nodes whose traces it was merged from; nil: none
 	report   *report.Report
 	view     *report.View
 	style    reading.Style
@@ -42,11 +44,18 @@ type made struct {
 	others   others // other runs, which look the same to a process
 }
 
-func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree) (m *made, err error) {
+// newMade describes a run. Without a report, it derives one.
+func newMade(r form.Run, log *trace.Log, facts trace.Facts, tree func(parley.ID) parley.Tree, known *report.Report,
+) (m *made, err error) {
 	m = &made{Run: r, log: log, facts: facts, tree: tree, events: log.Events, style: r.Style(0)}
 	m.drawn = drawingOf(r.Protocol, m.events, facts)
-	m.report = report.New(r, log, facts)
+	if m.report = known; known == nil {
+		m.report = report.New(r, log, facts)
+	}
 	m.waits = sync.OnceValue(func() []reading.WaitSpan {
+		if m.of != nil { // the traces do not say how the machines were configured
+			return nil
+		}
 		spans := report.Waits(r, log, facts, m.view.Style().Faulty)
 		for i := range spans {
 			s := &spans[i]
@@ -70,15 +79,18 @@ type RunAnswer struct {
 	Report    *report.Report `json:"report"`
 	Command   string         `json:"command"` // repeats the run in a shell
 	Processes []Process      `json:"processes"`
-	Plan      []string       `json:"plan"`            // what happens to processes and links, in words
-	Promised  bool           `json:"promised"`        // n and m are within the bound of the protocol
-	Bound     string         `json:"bound"`           // the bound with its numbers, or why they break it
-	Rounds    []RoundSpan    `json:"rounds"`          // empty if the protocol has none
-	Times     []TimeSpan     `json:"times"`           // when the events happened
-	Stepped   bool           `json:"stepped"`         // times are the numbers of steps: only their order counts
-	Pictures  []string       `json:"pictures"`        // the names of pictures, from top to bottom
-	Owner     string         `json:"owner,omitempty"` // whose information tree is shown first
-	Owners    []string       `json:"owners"`          // who else has one
+	Plan      []string       `json:"plan"`     // what happens to processes and links, in words
+	Promised  bool           `json:"promised"` // n and m are within the bound of the protocol
+	Bound     string         `json:"bound"`    // the bound with its numbers, or why they break it
+	Rounds    []RoundSpan    `json:"rounds"`   // empty if the protocol has none
+	Times     []TimeSpan     `json:"times"`    // when the events happened
+	Stepped   bool           `json:"stepped"`  // times are the numbers of steps: only their order counts
+	// Unrepeatable is why the command may make another run, or "".
+	Unrepeatable string         `json:"unrepeatable,omitempty"`
+	Pictures     []string       `json:"pictures"`        // the names of pictures, from top to bottom
+	Owner        string         `json:"owner,omitempty"` // whose information tree is shown first
+	Owners       []string       `json:"owners"`          // who else has one
+	Nodes        *merged.Answer `json:"nodes,omitempty"` // of a run that was merged from the traces of nodes
 }
 
 // Process is a process of a run.
@@ -114,6 +126,12 @@ func (m *made) answer(_ aboutRun) (any, error) {
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
 	a.Promised, a.Bound = boundOf(m.Protocol)
+	if m.report.Unrepeatable {
+		a.Unrepeatable = report.Unrepeatable("This run")
+	}
+	if m.of != nil {
+		a.Nodes = m.of.answer()
+	}
 	if owner, ok := m.view.Owner(); ok {
 		a.Owner = m.Names.Full(owner)
 		for id := range parley.ID(m.Protocol.N) {
@@ -127,6 +145,9 @@ func (m *made) answer(_ aboutRun) (any, error) {
 
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
 func (m *made) command() string {
+	if m.of != nil {
+		return m.of.command()
+	}
 	if m.recorded {
 		return input.Program + " trace show " + input.Quote(cmp.Or(m.file, m.Protocol.Name+".jsonl"))
 	}
@@ -428,6 +449,9 @@ func (m *made) export(q struct {
 	case "svg":
 		return ExportAnswer{name + ".svg", "image/svg+xml", string(m.view.SVG())}, nil
 	case "trace":
+		if m.of != nil {
+			return m.of.export()
+		}
 		var b bytes.Buffer
 		if err := trace.Write(&b, m.Header(m.facts), m.log); err != nil {
 			return nil, err

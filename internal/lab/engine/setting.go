@@ -17,17 +17,18 @@ import (
 	"parley/internal/input"
 	"parley/internal/lists"
 	"parley/run"
-	"parley/trace"
 )
 
-// Setting says which run a question is about: a protocol or a scenario with flags of "parley run", or a trace. A flag
+// Setting says which run a question is about: a protocol or a scenario with flags of "parley run", or traces. A flag
 // takes precedence over the same key of the scenario.
 type Setting struct {
 	Protocol string            `json:"protocol,omitempty"`
 	Scenario string            `json:"scenario,omitempty"` // the text of a file
 	Flags    map[string]string `json:"flags,omitempty"`
-	Trace    string            `json:"trace,omitempty"` // the text of a trace file, which is a run by itself
-	Kept     string            `json:"kept,omitempty"`  // the beginning of the hash of a trace that the engine keeps
+	// Trace is the text of a trace file, or of a bundle of such files. Kept is the beginning of the hash of traces that
+	// the engine keeps. If nodes wrote them, Flags may have the flags of "parley trace show" machine and slot.
+	Trace string `json:"trace,omitempty"`
+	Kept  string `json:"kept,omitempty"`
 }
 
 // file is the name of the scenario in errors, which the page does not show.
@@ -85,7 +86,7 @@ const (
 // make makes the run of a setting.
 func (e *Engine) make(s Setting) (*made, error) {
 	if s.Trace != "" {
-		return e.traced(s.Trace)
+		return e.traced(s.Trace, s.Flags)
 	}
 	f, scenario, err := e.filled(s)
 	if err != nil {
@@ -110,24 +111,16 @@ func (e *Engine) make(s Setting) (*made, error) {
 		return nil, fmt.Errorf("the run has more than %d steps or %d events, too many for the page: make it smaller, "+
 			"or use parley run", mostSteps, mostEvents)
 	}
-	return newMade(setup.Run, done.Log, done.Facts, done.Tree)
+	return newMade(setup.Run, done.Log, done.Facts, done.Tree, nil)
 }
 
-// traced returns the run of a trace file.
-func (e *Engine) traced(text string) (*made, error) {
-	h, log, err := trace.Read(strings.NewReader(text))
+// traced returns the run of a trace file, or of several.
+func (e *Engine) traced(text string, flags map[string]string) (*made, error) {
+	r, err := e.recording(strings.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	r, err := form.Remake(e.protocols, h)
-	if err != nil {
-		return nil, &input.FileError{File: file, Line: 1, Err: err}
-	}
-	m, err := newMade(r, log, h.Facts, nil)
-	if err == nil {
-		m.recorded = true
-	}
-	return m, err
+	return r.make(flags)
 }
 
 // most is how many runs an engine remembers.
@@ -146,8 +139,13 @@ type known struct {
 
 // of returns the run of a setting. Concurrent questions about one run wait for each other.
 func (e *Engine) of(s Setting) (*made, error) {
+	make := func() (*made, error) { return e.make(s) }
 	if s.Kept != "" {
-		return e.kept.find(s.Kept)
+		r, err := e.kept.find(s.Kept)
+		if err != nil || r.nodes == nil {
+			return r.run, err
+		}
+		make = func() (*made, error) { return r.make(s.Flags) }
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -160,7 +158,7 @@ func (e *Engine) of(s Setting) (*made, error) {
 		k = e.runs.known[i]
 		e.runs.known = slices.Delete(e.runs.known, i, i+1)
 	} else {
-		k = known{string(b), sync.OnceValues(func() (*made, error) { return e.make(s) })}
+		k = known{string(b), sync.OnceValues(make)}
 	}
 	e.runs.known = append(e.runs.known, k)
 	if len(e.runs.known) > most {

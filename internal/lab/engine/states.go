@@ -35,6 +35,7 @@ type again struct {
 	facts    trace.Facts
 	events   []trace.Event
 	recorded bool // no simulation makes the run again
+	foreign  bool // the variables are in programs or nodes that have ended
 }
 
 // replay returns how the correct processes of the run repeat their steps.
@@ -48,7 +49,7 @@ func (a *again) replay() sim.Replay {
 // variables returns the variables of each process before and after the step in which the given number of events is
 // reached.
 func (a *again) variables(at uint64) (before, after [][]parley.Variable, err error) {
-	if len(a.Node) > 0 { // the variables are in programs that have ended
+	if a.foreign {
 		none := make([][]parley.Variable, a.Protocol.N)
 		return none, none, nil
 	}
@@ -104,7 +105,7 @@ func (a *again) watch(seen func(event uint64, of parley.ID, v []parley.Variable)
 		of    parley.ID
 		v     []parley.Variable
 	}
-	if len(a.Node) > 0 {
+	if a.foreign {
 		return nil
 	}
 	var steps []step

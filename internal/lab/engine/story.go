@@ -61,6 +61,8 @@ type EventAnswer struct {
 	Line
 	Causes  []Line `json:"causes"`  // from the first to the last before it
 	Effects []Line `json:"effects"` // in the order of their times
+	// Crashes are, if the process is blocked by the event, the crashes of the processes for which it waits.
+	Crashes []Line `json:"crashes,omitempty"`
 }
 
 // mostCauses is how many events of a chain are shown, and mostEffects how many effects.
@@ -85,6 +87,9 @@ func (m *made) event(q struct {
 		if before := m.before(later); before != nil && before.ID == one.ID && len(a.Effects) < mostEffects {
 			a.Effects = append(a.Effects, m.line(later))
 		}
+	}
+	for _, crash := range blocking(one, m.Run, m.events, m.waits) {
+		a.Crashes = append(a.Crashes, m.line(crash))
 	}
 	return a, nil
 }
@@ -186,7 +191,9 @@ func distinct(refs []string, except string) []string {
 }
 
 // again returns the run, to be made once more.
-func (m *made) again() *again { return &again{m.Run, m.facts, m.events, m.recorded} }
+func (m *made) again() *again {
+	return &again{m.Run, m.facts, m.events, m.recorded, len(m.Node) > 0 || m.of != nil}
+}
 
 // kinds are the kinds of variables that the answer to "waiting" has.
 var kinds = map[parley.VariableKind]string{

@@ -85,7 +85,7 @@ func TestWalkNames(t *testing.T) {
 				"P2-timer0 P1-timer0 P3-timer0 e23-P2 e20-P2 e20-P3 e22-P1 P2-timer65535:1 e29-P1 e30-P3 P2-timer0 P1-timer0",
 			map[int]string{
 				0: "P2 is faulty, P1 proposes 1", 1: "the processes start", 5: "P2 receives {1,1} from P1",
-				19: "P2 has a timeout, timer 65535, sends (nothing) to P1, sends {0,12} to P3",
+				19: "P2 has a timeout, the time at which faulty processes send, sends an empty message to P1, sends {0,12} to P3",
 			},
 			"P3-timer0",
 		},

@@ -1,14 +1,14 @@
-// Package likeness compares runs: as a whole, and as one process sees them. It also proposes other runs that a process
-// may be unable to tell from a given one.
+// Package likeness compares runs: as a whole, and as one process sees them. For a given run, it also proposes other
+// runs that may look the same to a process.
 //
 // # Decisions
 //
 // A process sees its own events and nothing else: its start, requests to it, the messages that it receives, its timers,
 // notices of crashes, and its own effects. Two runs look the same to the process if these events are equal. Effects
-// count because a machine may draw random values, and only its effects show them. For a machine that draws none, the
-// effects follow from the other events. In protocols in rounds, the order of the messages within a round does not
-// count, because the process handles them together when the round closes. Motive: proofs of impossibility use the same
-// relation. Cost: if a protocol reads clocks, times are a part of what a process sees, so few runs look the same.
+// count because a machine may draw random values, and only its effects show them. In protocols in rounds, the order of
+// the messages within a round does not count, because the process handles them together when the round closes. Motive:
+// proofs of impossibility use the same relation. Cost: if a protocol reads clocks, times are a part of what a process
+// sees, so few runs look the same.
 package likeness
 
 import (
@@ -70,7 +70,8 @@ var unseen = []trace.Op{
 	trace.Crash, trace.Pause, trace.Resume, trace.Refuse,
 }
 
-// sort puts the events from one on into an order that does not depend on when they happened.
+// sort puts the events from one on, which are all messages received, into an order that does not depend on when they
+// arrived: by round, and then by sender and content.
 func (s *Sight) sort(from int) {
 	type one struct {
 		key   string
@@ -86,7 +87,8 @@ func (s *Sight) sort(from int) {
 	}
 }
 
-// key writes everything that a process sees of an event at it. The round comes first, so that it orders messages.
+// key writes everything that a process sees of an event at it. Keys of messages begin alike, up to the round, which
+// therefore orders them first.
 func key(p parley.Protocol, e trace.Event, at parley.Tick) string {
 	round, _ := reading.RoundOf(p, e)
 	b := binary.BigEndian.AppendUint32([]byte{byte(e.Op)}, uint32(round+1))

@@ -119,8 +119,9 @@ func eachPart(list, separator, by string) string {
 }
 
 // legible are the characters that stand for themselves: those that encodeURIComponent leaves, and some that mean
-// nothing in a fragment.
-const legible = "-_.!~*'()" + ",/:;@$[]{}"
+// nothing in a fragment. Brackets of all kinds do not stand for themselves: Markdown and chats take them for the end of
+// a link.
+const legible = "-_.!~*'" + ",/:;@$"
 
 // encode encodes what a fragment must not contain.
 func encode(text string) string {

@@ -19,8 +19,8 @@ func TestRunLinks(t *testing.T) {
 		"#/run?g=article&at=0&lab=1": {Gallery: "article", At: place(0)},
 		"#/run?t=0123abcd&lab=1":     {Trace: "0123abcd"},
 		"#/run?s=om&lab=1":           {Protocol: "om"},
-		"#/run?s=fifo&crashes=[{process:%202,%20when:%201000}]&lab=1": {
-			Protocol: "fifo", Flags: map[string]string{"crashes": "[{process: 2, when: 1000}]"},
+		"#/run?s=fifo&crashes=%5B%7Bprocess:%202,%20when:%201000%7D%5D&names=%28a%29&lab=1": {
+			Protocol: "fifo", Flags: map[string]string{"crashes": "[{process: 2, when: 1000}]", "names": "(a)"},
 		},
 		"#/run?s=om&v=a%26b%3D%23%25%20%E2%82%AC%EF%BF%BD%22%3Cb%3E&lab=1": {
 			Protocol: "om", Flags: map[string]string{"values": "a&b=#% €\xff\"<b>"},
@@ -48,6 +48,20 @@ func TestRunLinksRead(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", want.Fragment(), got, err, want)
 		}
+	}
+}
+
+// Links that were written before brackets were encoded lead to the same runs.
+func TestOldRunLinksRead(t *testing.T) {
+	const old = "#/run?s=fifo&crashes=[{process:%202,%20when:%201000}]&names=(a)&lab=1"
+	got, err := Read(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Read(got.Fragment())
+	if err != nil || !reflect.DeepEqual(got, want) || got.Flags["crashes"] != "[{process: 2, when: 1000}]" ||
+		got.Fragment() == old {
+		t.Errorf("%s is read as %+v, and %s as %+v, %v", old, got, got.Fragment(), want, err)
 	}
 }
 

@@ -1,22 +1,23 @@
-// Package live shows a cluster of real nodes while it runs, as the view "Live" of the lab. It starts a small cluster on
-// this computer on request: each node is a process of this program. Then it can kill, pause, and restart the nodes, and
-// cut the links between them. It can also show a cluster that somebody else started; then it only reads.
+// Package live shows a cluster of real nodes while it runs, as the view "Live" of the lab. It starts a small cluster
+// on this computer on request: each node is a process of this program. Then it can kill, pause, and restart the nodes,
+// and cut the links between them. It can also show a cluster that somebody else started; then it only reads.
 //
-// The page sends requests (see Do), and receives the state of the cluster once a second (see Watch). A picture in the
-// state shows the last seconds. It is made from the flight recorders of all nodes, which their admin API serves.
+// The page sends requests (see Do), and receives the state of the cluster once a second (see Watch). The state
+// includes a picture of the last seconds. It is made from the flight recorders of all nodes, which their admin API
+// serves.
 //
 // # Decisions
 //
-// Requests from the page name nodes, never processes of the operating system, and there is at most one cluster. Motive:
-// whatever a request says, it can only affect processes that this package started itself. Cost: the lab cannot pause a
-// node of another cluster.
+// Requests from the page name nodes, never processes of the operating system, and there is at most one cluster.
+// Motive: a request can only affect processes that this package started itself. Cost: the lab cannot pause a node of
+// another cluster.
 //
 // The nodes reach each other through relays within this process, one relay for each pair of nodes. A cut relay holds
 // all data back and closes no connection. Motive: a cut cable does the same, and relays need no special rights and no
-// tools of the operating system. Cost: the connection of two nodes takes a detour, and ends with this process.
+// tools of the operating system. Cost: the connections of the nodes take a detour, and end with this process.
 //
-// A node that is killed or paused no longer answers, so this package keeps the events that it received last. Motive:
-// the lane of a dead node is what the user wants to see. Cost: up to one second of events just before the death is
+// A node that is killed or paused no longer answers, so this package keeps the last events that the node reported.
+// Motive: the user wants to see what the node did before. Cost: up to one second of events just before the crash is
 // missing.
 package live
 
@@ -303,6 +304,9 @@ func (l *Lab) call(ctx context.Context, q request) (said string, err error) {
 	call := c.broadcast
 	if q.Do == "agree" {
 		call = c.agree
+	}
+	if q.Do == "broadcast" {
+		c.reader.want(func(machine string) bool { return machine == "group/"+c.level })
 	}
 	said, err = call(ctx, n, q.Text)
 	if err != nil {

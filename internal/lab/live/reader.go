@@ -29,6 +29,8 @@ type reader struct {
 	mu      sync.Mutex
 	machine string  // whose events are read; empty until it is known
 	found   []found // by node
+	ruling  Ruling
+	wanted  func(machine string) bool // reports whether a machine is the next one to read; nil: none
 }
 
 // found is what was read last of a node.
@@ -88,6 +90,12 @@ func (r *reader) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		f := &facts{now: time.Now()}
+		r.c.facts(f)
+		judged := f.judge()
+		r.mu.Lock()
+		r.ruling = judged
+		r.mu.Unlock()
 		r.c.tell()
 		select {
 		case <-ctx.Done():
@@ -117,6 +125,11 @@ func (r *reader) round(ctx context.Context) {
 	calls.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.wanted != nil {
+		if i := slices.IndexFunc(r.machines(), func(m Machine) bool { return r.wanted(m.Name) }); i >= 0 {
+			r.machine, r.wanted = r.machines()[i].Name, nil
+		}
+	}
 	if r.machine == "" {
 		for _, f := range r.found {
 			if groups := f.status.GetGroups(); len(groups) > 0 {
@@ -196,12 +209,19 @@ func joined(old, read []trace.Trace, machine string) []trace.Trace {
 	return out[max(len(out)-mostLives, 0):]
 }
 
+// want changes the machine whose events are read to one that the nodes may be about to open.
+func (r *reader) want(is func(machine string) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted = is
+}
+
 // choose changes the machine whose events are read.
 func (r *reader) choose(machine string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.machines(), func(m Machine) bool { return m.Name == machine }) {
-		r.machine = machine
+		r.machine, r.wanted = machine, nil
 	}
 }
 

@@ -32,6 +32,7 @@ type State struct {
 	Machine  string    `json:"machine"`  // that it shows, by name
 	Picture  string    `json:"picture"`  // an SVG element without style
 	Missing  string    `json:"missing"`  // why the picture lacks events
+	Ruling   Ruling    `json:"ruling"`   // of the events of the machine
 }
 
 // Machine is what pictures can show: a group, or a stream of agreements.
@@ -83,6 +84,7 @@ type facts struct {
 	lines       []Line
 	machines    []Machine
 	machine     string
+	ruling      Ruling
 }
 
 // nodeFacts is what the lab knows of a node and its process.
@@ -102,12 +104,15 @@ type nodeFacts struct {
 func (f *facts) state(width int) State {
 	s := State{
 		Own: f.own, Levels: levels, CannotPause: f.cannotPause, Failure: f.failure, Nodes: []Node{}, Links: []Link{},
-		Lines: []Line{}, Machines: []Machine{},
+		Lines: []Line{}, Machines: []Machine{}, Ruling: Ruling{Verdicts: []Verdict{}, Why: notYet},
 	}
 	if len(f.nodes) == 0 {
 		return s
 	}
 	s.Running, s.Level, s.Traffic, s.Sent, s.Machine = true, f.level, f.traffic, f.sent, f.machine
+	if f.ruling.Verdicts != nil { // the first round of reading may not be over
+		s.Ruling = f.ruling
+	}
 	s.Lines, s.Machines = append(s.Lines, f.lines...), append(s.Machines, f.machines...)
 	s.For = duration(f.now.Sub(f.began))
 	health := f.health()

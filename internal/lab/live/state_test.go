@@ -80,6 +80,9 @@ func TestStates(t *testing.T) {
 		f := threeNodes()
 		c.change(&f.nodes[2], &f.found[2])
 		s := f.state(0)
+		if s.Ruling.Verdicts == nil { // the page iterates over them
+			t.Error("before the first judgement, the list of verdicts is not empty but missing")
+		}
 		n := s.Nodes[2]
 		var links []string
 		for _, l := range s.Links {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -321,6 +322,10 @@ func (c *system) agree(ctx context.Context, n *node, text string) (said string, 
 	if err != nil {
 		return "", fmt.Errorf("%q: %w", text, client.Said(n.Node, err))
 	}
+	source := fmt.Sprintf("/%d", n.at)
+	c.reader.want(func(machine string) bool {
+		return strings.HasPrefix(machine, "agree/") && strings.HasSuffix(machine, source)
+	})
 	d := r.GetDecision()
 	if d.Value == nil {
 		return fmt.Sprintf("All correct nodes decide that %s sent nothing, in slot %d", n.Name, d.GetSlot()), nil

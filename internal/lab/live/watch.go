@@ -114,6 +114,12 @@ func (l *Lab) facts() *facts {
 	if c == nil {
 		return f
 	}
+	c.facts(f)
+	return f
+}
+
+// facts adds what is known of a cluster.
+func (c *system) facts(f *facts) {
 	f.level, f.began = c.level, c.began
 	c.mu.Lock()
 	f.traffic, f.sent, f.cuts, f.lines = c.traffic, c.sent, slices.Clone(c.cuts), slices.Clone(c.lines)
@@ -124,8 +130,7 @@ func (l *Lab) facts() *facts {
 	r := c.reader
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f.found, f.machine, f.machines = slices.Clone(r.found), r.machine, r.machines()
-	return f
+	f.found, f.machine, f.machines, f.ruling = slices.Clone(r.found), r.machine, r.machines(), r.ruling
 }
 
 func (n *node) facts() nodeFacts {

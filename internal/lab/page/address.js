@@ -18,7 +18,14 @@ function parsed() {
 
 /** What the address says. It changes when the reader follows a link, and not when the page notes its own state. */
 export const address = signal(parsed());
-addEventListener("hashchange", () => { address.value = parsed(); });
+
+// The fragment that is known. If the address has another one, the reader has followed a link, of which the page has yet to
+// hear: noting the state of the page now would undo that.
+let known = location.hash;
+addEventListener("hashchange", () => {
+  known = location.hash;
+  address.value = parsed();
+});
 
 /**
  * Writes an address.
@@ -33,7 +40,9 @@ export function written(view, keys) {
 /** Notes the state of a view in the address, without a step in the history. */
 export function note(view, keys) {
   const fragment = written(view, keys);
-  if (parsed().view === view && location.hash !== fragment) history.replaceState(null, "", fragment);
+  if (location.hash !== known || parsed().view !== view || known === fragment) return;
+  history.replaceState(null, "", fragment);
+  known = location.hash;
 }
 
 /** The whole address, to be copied. */

@@ -122,6 +122,7 @@ const keep = debounced(async () => {
   const now = pair.peek();
   if (!now || !difference.peek().answer) return;
   const keys = [["a", await pack(now.a)], ["b", await pack(now.b)]];
+  if (pair.peek() !== now || !difference.peek().answer) return;
   const {first} = difference.peek().answer;
   if (panes[0].cursor.peek() !== (first[0]?.event ?? panes[0].events.peek())) keys.push(["at", String(panes[0].cursor.peek())]);
   if (show.peek()) keys.push(["show", show.peek()]);

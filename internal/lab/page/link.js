@@ -27,8 +27,12 @@ const first = ["s", "g", "y", "t", "n", "m", "f", "v"];
 const last = ["seed", "at", "sel", "tree", "by", "sees", "h", "lab"];
 const own = ["s", "g", "y", "t", "at", "sel", "tree", "by", "sees", "h", "lab"];
 
-/** Encodes what a fragment must not contain, and keeps what people should read. */
-export const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24|5B|5D|7B|7D)/g, decodeURIComponent);
+/**
+ * Encodes what a fragment must not contain, and keeps what people should read. All brackets are encoded, too: Markdown and
+ * chats take them for the end of a link.
+ */
+export const encode = text => encodeURIComponent(text).replace(/%(2C|2F|3A|3B|40|24)/g, decodeURIComponent)
+  .replace(/[()]/g, c => c === "(" ? "%28" : "%29");
 
 const rank = key => {
   if (first.includes(key)) return first.indexOf(key);

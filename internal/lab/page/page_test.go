@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"parley/catalog"
+	"parley/internal/draw/svg"
 	"parley/internal/lab/page"
 )
 
@@ -118,7 +119,8 @@ func TestPagePreloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := []string{"app.js", "server.js", "wasm.js", "worker.js"} // which no module imports statically
+	// What no module imports statically, and what one of these imports in the static form only.
+	entries := []string{"app.js", "server.js", "stored.js", "wasm.js", "worker.js"}
 	each(t, ".js", func(name, text string) {
 		listed := strings.Contains(string(html), fmt.Sprintf(`<link rel="modulepreload" href="%s">`, name))
 		if listed == slices.Contains(entries, name) {
@@ -150,6 +152,35 @@ func TestVendor(t *testing.T) {
 	})
 	if len(sums) > 0 {
 		t.Errorf("not there: %v", sums)
+	}
+}
+
+// Every class that a style sheet selects is in a script, or of a picture. Classes of outcomes have a hyphen for a space.
+func TestStylesAreUsed(t *testing.T) {
+	named := regexp.MustCompile(`\.(-?[a-zA-Z_][\w-]*)`)
+	known := make(map[string]bool)
+	for _, found := range named.FindAllSubmatch(svg.Sheet(), -1) {
+		known[string(found[1])] = true
+	}
+	each(t, ".js .html", func(name, text string) {
+		text += strings.ReplaceAll(text, "budget hit", "budget-hit")
+		for _, word := range regexp.MustCompile(`[\w-]+`).FindAllString(text, -1) {
+			known[word] = known[word] || own(name)
+		}
+	})
+	n := 0
+	each(t, ".css", func(name, text string) {
+		text = regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(text, "")
+		for _, rule := range regexp.MustCompile(`([^{}]+)\{`).FindAllStringSubmatch(text, -1) {
+			for _, found := range named.FindAllStringSubmatch(rule[1], -1) {
+				if n++; !known[found[1]] {
+					t.Errorf("%s has a rule for the class %s, which nothing has", name, found[1])
+				}
+			}
+		}
+	})
+	if n < 300 {
+		t.Errorf("the style sheets select classes %d times", n)
 	}
 }
 

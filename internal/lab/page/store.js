@@ -120,7 +120,7 @@ export function goTo(event) {
 /** What the engine should run for a place. A scenario or a trace that the page does not have is an error. */
 export function settingOf({s, g, y, t, flags}) {
   if (s) return {protocol: s, flags};
-  if (t) return traceText(t) ? {trace: traceText(t)} : {kept: t};
+  if (t) return {...traceText(t) ? {trace: traceText(t)} : {kept: t}, ...Object.keys(flags).length > 0 && {flags}};
   const text = y ?? card(g)?.text;
   if (text === undefined) throw new Error(`there is no scenario "${g}" in the gallery`);
   return {scenario: text, flags};
@@ -241,7 +241,12 @@ export function visit(fragment) {
 
 /** Loads what there is to see, and then shows what the address says. */
 export async function begin() {
-  about.value = await ask({ask: "about"});
+  const answer = await ask({ask: "about"});
+  const first = await read(location.hash);
+  batch(() => { // the gallery is not drawn on the way to another view
+    about.value = answer;
+    view.value = first.problem ? "gallery" : first.view;
+  });
   await follow();
 }
 

@@ -1,6 +1,7 @@
 // Questions to a worker, which has the engine compiled to WebAssembly.
 
 import {Unreachable} from "./engine.js";
+import {stored} from "./stored.js";
 
 /**
  * The worker, the promise of its compiled module, and the questions that it has not answered.
@@ -57,19 +58,29 @@ export async function keep(file) {
 const patience = 300; // milliseconds in which a withdrawn search must stop
 
 /**
- * Sends a question and returns the answer. WebAssembly has one thread: it hears that a question is withdrawn only when
- * it reports progress. If a search does not stop soon, its worker ends, and the other questions go to the next worker.
- * Other answers take milliseconds, so they are only ignored.
+ * Returns the answer to a question. While the worker loads the engine, it may be a stored one.
  * @param {object} question
  * @param {{onProgress?: (report: object) => void, signal?: AbortSignal}} options
  */
-export function send(question, {onProgress, signal}) {
+export async function send(question, {onProgress, signal}) {
+  const text = JSON.stringify(question);
+  const answer = compiled ? undefined : await stored(question, text);
+  if (signal?.aborted) throw signal.reason;
+  running(); // it loads the engine even if the answer is known
+  return answer ?? asked(text, {onProgress, signal});
+}
+
+/**
+ * Sends a question to the worker. WebAssembly has one thread: it hears that a question is withdrawn only when it reports
+ * progress. If a search does not stop soon, its worker ends, and the other questions go to the next worker. Other answers
+ * take milliseconds, so they are only ignored.
+ */
+function asked(question, {onProgress, signal}) {
   return new Promise((done, fail) => {
-    if (signal?.aborted) return fail(signal.reason);
     const mine = running();
     const id = ++last;
     mine.open.set(id, {done, fail, onProgress});
-    mine.worker.postMessage({id, question: JSON.stringify(question)});
+    mine.worker.postMessage({id, question});
     signal?.addEventListener("abort", () => {
       if (!mine.open.has(id)) return;
       fail(signal.reason);

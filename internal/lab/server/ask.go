@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 const (
 	Answers = 4  // questions that are answered at the same time
 	Waiting = 64 // questions that are received, or wait until they are answered
+	Uploads = 4  // trace files that are received, or wait until they are read
 
 	// LongestWait is how long a question waits until it is answered.
 	LongestWait = 60 * time.Second
@@ -23,11 +25,11 @@ const (
 )
 
 // queue is where questions wait. Its channels hold an element for each question: the first for all, the second for
-// those that are answered.
-type queue struct{ here, answered chan struct{} }
+// those that are answered. The third has one for each trace file.
+type queue struct{ here, answered, uploads chan struct{} }
 
 func newQueue() queue {
-	return queue{make(chan struct{}, Answers+Waiting), make(chan struct{}, Answers)}
+	return queue{make(chan struct{}, Answers+Waiting), make(chan struct{}, Answers), make(chan struct{}, Uploads)}
 }
 
 // enter lets a question in. Unless it refuses, leave must be called afterwards.
@@ -121,46 +123,35 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request) *refusal {
 	return nil
 }
 
-// keep keeps the run of a trace file. It reads the file as it arrives, so only the run takes memory.
+// keep keeps the run of a trace file. It receives the whole file first: a client that stalls must not keep the engine
+// from answering others. Files are large, so few are received at the same time.
 func (s *server) keep(w http.ResponseWriter, r *http.Request) *refusal {
-	if err := s.queue.enter(); err != nil {
+	select {
+	case s.queue.uploads <- struct{}{}:
+		defer func() { <-s.queue.uploads }()
+	default:
+		return refuse(http.StatusServiceUnavailable,
+			"Refused: %d other traces are being received: send the trace again later.", Uploads)
+	}
+	file, err := body(w, r, engine.MaxTrace)
+	if err != nil {
+		if err.status == http.StatusRequestEntityTooLarge {
+			return refuse(err.status, "Refused: the trace has more than %d MB.", engine.MaxTrace>>20)
+		}
 		return err
 	}
-	defer s.queue.leave()
+	conn := http.NewResponseController(w)
+	supported(conn.SetReadDeadline(time.Time{})) // otherwise the deadlines would end the request
+	supported(conn.SetWriteDeadline(time.Time{}))
 	if err := s.queue.begin(r.Context()); err != nil {
 		return err
 	}
 	defer s.queue.end()
-	conn := http.NewResponseController(w)
-	supported(conn.SetReadDeadline(time.Now().Add(Patience)))
-	from := &limited{Reader: http.MaxBytesReader(w, r.Body, engine.MaxTrace)}
-	answer := s.Keep(from)
-	switch {
-	case from.failed == nil:
-	case errors.As(from.failed, new(*http.MaxBytesError)):
-		return refuse(http.StatusRequestEntityTooLarge, "Refused: the trace has more than %d MB.", engine.MaxTrace>>20)
-	default:
-		return refuse(http.StatusBadRequest, "Refused: the request is incomplete.")
-	}
+	answer := s.Keep(bytes.NewReader(file))
 	supported(conn.SetWriteDeadline(time.Now().Add(Patience)))
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(answer) // fails only if the client has gone
 	return nil
-}
-
-// limited remembers the error of a reader.
-type limited struct {
-	io.Reader
-	failed error
-}
-
-// Read is the method of a reader.
-func (l *limited) Read(b []byte) (int, error) {
-	n, err := l.Reader.Read(b)
-	if err != nil && err != io.EOF {
-		l.failed = err
-	}
-	return n, err
 }
 
 // lines writes the lines of an answer.

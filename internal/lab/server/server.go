@@ -8,19 +8,20 @@
 // # Decisions
 //
 // The server refuses a request if its header Host names an address that the server does not serve, or if a page of
-// another origin made the request. Motive: all web pages in the user's browser, and all users of the computer, can
-// reach a loopback address. Cost: [Options].Hosts must list every address of the server. There is one exception:
-// another page may open the lab in a tab of its own, so that links to the lab work.
+// another origin made the request. There is one exception: another page may open the lab in a tab of its own, so
+// that links to the lab work. Motive: all web pages in the user's browser, and all users of the computer, can reach
+// a loopback address. Cost: [Options].Hosts must list every address of the server.
 //
-// A question needs a token: without it, the server refuses the request to /ask. The page gets the token in the
-// fragment of its address, which browsers do not send to servers, and exchanges the token for a cookie that scripts
-// cannot read. Motive: a token in the rest of the address would remain in the history and in copied links. Cost:
-// cookies do not distinguish ports. If the user opens a page of another server on the same host, that server gets
-// the cookie. The name of the cookie contains the port, so that two labs do not overwrite each other's cookie.
+// The server refuses a request to /ask that has no token. The page gets the token in the fragment of its address,
+// which browsers do not send to servers. It exchanges the token for a cookie that scripts cannot read. Motive: a
+// token in the rest of the address would remain in the history and in copied links. Cost: cookies do not
+// distinguish ports. If the user opens a page of another server on the same host, that server gets the cookie.
 //
 // The engine answers at most [Answers] questions at the same time. At most [Waiting] further questions wait, and
 // the server refuses all others. Motive: each answer may use as much memory as the engine allows for one answer, so
-// the number of answers must be limited. Cost: the server may refuse a question although the computer is idle.
+// the number of answers must be limited. Cost: the server may refuse a question although the computer is idle. A trace
+// file is received before it waits for its answer, and at most [Uploads] are received at the same time: a client that
+// stalls delays no question.
 package server
 
 import (

@@ -22,11 +22,8 @@ func bundle(root string, files map[string][]byte) {
 	}
 	worker := rename(files, "worker.js", "wasm.js")
 	index := string(files["index.html"])
-	entries := []string{"app.js"}
-	for _, found := range regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)">`).FindAllStringSubmatch(index, -1) {
-		entries = append(entries, found[1])
-	}
-	made := esbuild(root, files, entries)
+	index = oneSheet(index, files)
+	made := esbuild(root, files, []string{"app.js", sheet})
 	for name := range files { // order: each file is removed by itself
 		switch keep := name == worker || strings.HasPrefix(name, "wasm_exec-"); path.Ext(name) {
 		case ".js", ".css":
@@ -42,6 +39,23 @@ func bundle(root string, files map[string][]byte) {
 		}
 	}
 	files["index.html"] = []byte(index)
+}
+
+// sheet is the name of the style sheet that has the contents of all others.
+const sheet = "lab.css"
+
+// oneSheet makes one style sheet of those that a page names, in their order, and returns the page with that one.
+func oneSheet(index string, files map[string][]byte) string {
+	links := regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)">\n`)
+	for i, found := range links.FindAllStringSubmatch(index, -1) {
+		if i == 0 {
+			index = strings.Replace(index, found[0], strings.Replace(found[0], found[1], sheet, 1), 1)
+		} else {
+			index = strings.Replace(index, found[0], "", 1)
+		}
+		files[sheet] = append(files[sheet], files[found[1]]...)
+	}
+	return index
 }
 
 // rename adds a hash to the name of a file, also in the script that names it, and returns the new name. It fails by
@@ -84,8 +98,8 @@ func esbuild(root string, files map[string][]byte, entries []string) map[string]
 	defer os.RemoveAll(dir)
 	write(filepath.Join(dir, "in"), files)
 	run := exec.Command(tool, append([]string{
-		"--bundle", "--splitting", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none",
-		"--entry-names=[name]-[hash]", "--chunk-names=part-[hash]", "--outdir=../out", "--metafile=../meta.json",
+		"--bundle", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none",
+		"--entry-names=[name]-[hash]", "--outdir=../out", "--metafile=../meta.json",
 		"--log-level=warning", "--log-override:unsupported-dynamic-import=silent",
 	}, entries...)...)
 	run.Dir, run.Stderr = filepath.Join(dir, "in"), os.Stderr

@@ -7,7 +7,7 @@ import (
 
 // Level is a task for a traitor, with a claim that a test checks: it can be done, or it cannot.
 type Level struct {
-	ID       string            `json:"id"`
+	ID       string            `json:"id"` // in links: the number that the page shows
 	Title    string            `json:"title"`
 	Task     string            `json:"task"`
 	Flags    map[string]string `json:"flags"` // of the run, without what the traitor chooses
@@ -53,7 +53,7 @@ const (
 	Sampled  Proof = "seeds"
 )
 
-// Levels are the tasks, in order.
+// Levels are the tasks, in order. Links name a level by its ID, so a new one stands at the end.
 var Levels = []Level{
 	{
 		ID: "1", Title: "Make P3 disobey a loyal General", Protocol: "om", Property: "validity", Can: true, Proof: Searched,
@@ -95,15 +95,6 @@ var Levels = []Level{
 		Theorem: "n > 3m is necessary: 6 > 6 is false. Two traitors who deny every order tie the vote. " +
 			"The argument with three processes stands for it: each of them plays two.",
 		Pairs: map[string]string{"n": "3", "m": "1", "beyond-bound": "true"},
-	},
-	{
-		ID: "10", Title: "Two traitors among seven", Protocol: "om", Property: "validity", Proof: Searched, Split: true,
-		Task:  "You are the lieutenants P2 and P3 again, and now there are seven. Make a loyal lieutenant disobey.",
-		Flags: map[string]string{"n": "7", "m": "2"}, Seats: []string{"P2", "P3"},
-		Theorem: "n > 3m: 7 > 6. In each vote of OM(2) the loyal lieutenants outnumber you, whatever you send. To try " +
-			"everything, the engine tries the lies of the last round separately for each receiver, because nobody acts " +
-			"on them afterward. It leaves out silence, because a missing value counts as 0.",
-		Pairs: map[string]string{"n": "4", "m": "1"},
 	},
 	{
 		ID: "6", Title: "One round fewer", Protocol: "eig", Property: "agreement", Can: true, Proof: Searched,
@@ -156,6 +147,16 @@ var Levels = []Level{
 		}},
 		Wins:    map[string]string{"partitions": "[{groups: [[1, 2], [3, 4]], since: 800}]"},
 		Theorem: "Three-phase commit does not block after crashes, and it does not tolerate partitions.",
+	},
+	{
+		ID: "10", Title: "Two traitors among seven", Protocol: "om", Property: "validity", Proof: Searched, Split: true,
+		Task: "In level 5, two traitors won among six. You are the lieutenants P2 and P3 of seven. Make a loyal " +
+			"lieutenant disobey.",
+		Flags: map[string]string{"n": "7", "m": "2"}, Seats: []string{"P2", "P3"},
+		Theorem: "n > 3m: 7 > 6. In each vote of OM(2) the loyal lieutenants outnumber you, whatever you send. To try " +
+			"everything, the engine tries the lies of the last round separately for each receiver, because nobody acts " +
+			"on them afterward. It leaves out silence, because a missing value counts as 0.",
+		Pairs: map[string]string{"n": "4", "m": "1"},
 	},
 	{
 		ID: "11", Title: "Drive two clocks apart", Protocol: "convergence", Property: "clock bound", Can: true, Proof: Shown,

@@ -17,15 +17,16 @@ function Chain({event}) {
   const {answer} = useAnswer(event ? {ask: "event", event, run: setting} : null);
   const cone = use(coneOf);
   if (!answer) return null;
-  const {causes, effects} = answer;
+  const {causes, effects, crashes = []} = answer;
   return html`
     <label class="check"><input type="checkbox" checked=${cone === event}
       onChange=${e => { coneOf.value = e.target.checked ? event : 0; }}/> show only its past and its future</label>
     ${causes.length > 0 && html`<h3>Why</h3><ol class="chain">${causes.map(line => html`<${Step} line=${line}/>`)}
       <${Step} line=${answer} now/></ol>`}
+    ${crashes.length > 0 && html`<h3>What blocks it</h3><ul class="chain">${crashes.map(line => html`<${Step} line=${line}/>`)}</ul>`}
     ${effects.length > 0 && html`<h3>What it caused</h3><ul class="chain">${effects.slice(0, 12).map(line => html`
       <${Step} line=${line}/>`)}</ul>${effects.length > 12 && html`<p class="mute">and ${count(effects.length - 12, "more event")}</p>`}`}
-    ${causes.length + effects.length === 0 && html`<p class="mute">Nothing caused it, and it caused nothing.</p>`}`;
+    ${causes.length + effects.length + crashes.length === 0 && html`<p class="mute">Nothing caused it, and it caused nothing.</p>`}`;
 }
 
 function Event({event}) {

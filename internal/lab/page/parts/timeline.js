@@ -73,7 +73,8 @@ function line(svg, ground, axis, {run, moveTo}) {
   };
   return event => {
     const at = Math.min(placeOf(known, timeAt(event, run.peek())), end);
-    if (axis === "x") set(veil, {x: at, width: Math.max(0, box.x + box.width - at)});
+    const over = event >= (run.peek().answer?.report.events ?? 0); // nothing is still to come
+    if (axis === "x") set(veil, {x: at, width: over ? 0 : Math.max(0, box.x + box.width - at)});
     set(mark, {[axis + 1]: at, [axis + 2]: at});
     set(knob, {["c" + axis]: at});
   };

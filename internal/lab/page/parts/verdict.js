@@ -7,7 +7,7 @@ import {Pan} from "./pan.js";
 import {Witnesses} from "./witnesses.js";
 
 /** The look of an outcome: a sign and a class. The words stand beside it, so the color says nothing alone. */
-function look(outcome) {
+export function look(outcome) {
   if (outcome === "held" || outcome === "seen") return ["✓", "ok"];
   if (outcome === "VIOLATED") return ["✗", "bad"];
   if (outcome.endsWith("broken")) return ["✗", "broken"];
@@ -78,6 +78,7 @@ export function Verdict() {
             <p class="why">${v.because}${v.measured && html` · ${v.measured}`}</p>
             ${v.proof && html`<details class="fold proof"><summary>Why it holds</summary><p>${v.proof}</p></details>`}</div></li>`;
       })}</ul>
+      ${answer.nodes?.unjudged && html`<p class="why">${capital(answer.nodes.unjudged)}.</p>`}
       <p class="why">${capital(report.title)}: ${report.paper}</p>
       <${Deliveries} all=${report.deliveries ?? {}} processes=${processes}/>
       <${Cost} cost=${report.cost}/>

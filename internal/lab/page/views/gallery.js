@@ -2,8 +2,8 @@
 
 import {signal} from "../vendor/signals.js";
 import {capital, html, remembered, use, useEffect, useRef} from "../lib.js";
-import {openFile} from "../files.js";
-import {about} from "../store.js";
+import {openFiles} from "../files.js";
+import {about, settingOf} from "../store.js";
 import {parsed} from "../parts/picture.js";
 
 const search = signal(""), breaks = signal(false), lies = signal(false);
@@ -15,14 +15,14 @@ const plain = text => text.toLowerCase().replace(/\b([a-z]+)\s*[:=]\s*(?=\d)/g, 
 const sizes = text => (text.match(/^[nm]: *\d+/gm) ?? []).join(" ");
 
 /** A small picture of a scenario, drawn when it comes into view, one after the other. */
-function Thumbnail({text}) {
+function Thumbnail({name}) {
   const box = useRef(null);
   useEffect(() => {
     const stop = new AbortController();
     const watch = new IntersectionObserver(seen => {
       if (!seen.some(s => s.isIntersecting)) return;
       watch.disconnect();
-      queue = queue.then(() => stop.signal.aborted ? null : draw(box.current, text, stop.signal)).catch(() => {});
+      queue = queue.then(() => stop.signal.aborted ? null : draw(box.current, name, stop.signal)).catch(() => {});
     }, {rootMargin: "200px"});
     watch.observe(box.current);
     return () => {
@@ -35,10 +35,11 @@ function Thumbnail({text}) {
 
 let queue = Promise.resolve();
 
-async function draw(box, text, signal) {
-  const ask = question => remembered(JSON.stringify({...question, run: {scenario: text}}), signal);
-  const [name] = (await ask({ask: "run"})).pictures;
-  const {svg: source} = await ask({ask: "picture", name});
+async function draw(box, g, signal) {
+  const run = settingOf({g, flags: {}}); // the questions are those of the view Run
+  const ask = question => remembered(JSON.stringify(question), signal);
+  const [name] = (await ask({ask: "run", run})).pictures;
+  const {svg: source} = await ask({ask: "picture", run, name});
   const svg = parsed(source);
   if (!svg || signal.aborted) return;
   // Ids and titles belong to the large picture; heads of arrows need their ids.
@@ -59,7 +60,7 @@ async function draw(box, text, signal) {
 function Card({card}) {
   return html`
     <li class="card shot"><a href=${`#/run?g=${card.name}&lab=1`}>
-      <${Thumbnail} text=${card.text}/>
+      <${Thumbnail} name=${card.name}/>
       <h3>${capital(card.shows)}</h3>
       <p class="tags"><span class="tag">${card.protocol}</span>
         ${card.breaks.length > 0 && html`<span class="tag broken">✗ breaks ${card.breaks.join(", ")}</span>`}
@@ -86,8 +87,8 @@ export function Gallery() {
       <input type="search" placeholder="Search: protocol, fault, lesson …" aria-label="Search the gallery" value=${search.peek()}
         onInput=${e => { search.value = e.target.value; }}/>
       ${switchOf(breaks, "breaks a promise")} ${switchOf(lies, "has faulty processes")}
-      <label class="button file">Open a file …<input type="file" class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
-        onChange=${e => openFile(e.target.files[0])}/></label>
+      <label class="button file">Open files …<input type="file" multiple class="visually-hidden" accept=".yaml,.yml,.jsonl,.json"
+        onChange=${e => openFiles(e.target.files)}/></label>
       <output class="mute">${shown.length} of ${gallery.length} runs</output></form>
     ${groups.map(({lesson, cards}) => {
       const about = lessons?.find(l => l.number === lesson);

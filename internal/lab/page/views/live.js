@@ -2,6 +2,7 @@
 
 import {capital, count, html, use, useEffect, useLayoutEffect, useRef, useState} from "../lib.js";
 import {act, answer, asked, lost, said, state, unwatch, watch} from "../live.js";
+import {Ruling} from "../parts/ruling.js";
 import {Links} from "../parts/links.js";
 import {Nodes} from "../parts/nodes.js";
 import {parsed} from "../parts/picture.js";
@@ -122,12 +123,13 @@ function Happened({lines}) {
 function Sure() {
   const waiting = use(asked);
   const dialog = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (waiting) dialog.current.showModal();
     else dialog.current.close();
   }, [waiting]);
+  // The browser says late that the dialog was closed. Then the dialog may already ask another question.
   return html`
-    <dialog ref=${dialog} class="card" aria-labelledby="sure" onClose=${() => answer(false)}>
+    <dialog ref=${dialog} class="card" aria-labelledby="sure" onClose=${e => { if (!e.target.open) answer(false); }}>
       <h2 id="sure">${waiting?.question}</h2>
       <p>The lab can only do this to the cluster that it started itself. It does not ask again.</p>
       <div class="row-of-buttons main-buttons"><button class="primary" onClick=${() => answer(true)}>Do it</button>
@@ -154,6 +156,7 @@ export function Live() {
       : !running ? html`<${Start} levels=${shown.levels} failure=${came.wrong ? came.text : shown.failure}/>`
       : html`<div class="live">
           <${Lanes} shown=${shown} machine=${machine} choose=${choose}/>
+          <${Ruling} ruling=${shown.ruling}/>
           <${Nodes} state=${shown}/>
           <div class="live-beside"><${Links} state=${shown}/>
             ${shown.own && html`<${Try} shown=${shown}/><${Happened} lines=${shown.lines}/>`}</div>

@@ -7,6 +7,7 @@ import {AgainstMenu} from "../parts/against.js";
 import {Argument} from "../parts/argument.js";
 import {Copy} from "../parts/export.js";
 import {Form} from "../parts/form.js";
+import {Machine} from "../parts/machine.js";
 import {Knowledge} from "../parts/knowledge.js";
 import {Picture} from "../parts/picture.js";
 import {Selected} from "../parts/selected.js";
@@ -29,7 +30,9 @@ function Heading() {
       <div><h1>${capital(use(title))}</h1>
         <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
-          ${where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}${changed && " · changed"}</p></div>
+          ${answer.nodes ? " · from traces of nodes" : where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}
+          ${changed && " · changed"}
+          ${answer.unrepeatable && html` · <span class="tag broken" title=${answer.unrepeatable}>≠ cannot be repeated</span>`}</p></div>
       <div class="row-of-buttons">${!where.t && html`<button aria-expanded=${open} onClick=${() => { editing.value = !open; }}>
           ${open ? "Close" : "Change…"}</button>`}
         <${AgainstMenu} place=${where} answer=${answer}/></div>
@@ -41,7 +44,9 @@ function Foot() {
   const {answer} = use(run);
   return html`
     <footer class="foot">
-      <p><span class="mute">The same again:</span> <code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
+      ${answer.unrepeatable && html`<p class="unrepeatable"><span class="sign" aria-hidden="true">≠</span> ${answer.unrepeatable}</p>`}
+      <p><span class="mute">${answer.unrepeatable ? "To see it again:" : "The same again:"}</span>
+        ${" "}<code>${answer.command}</code> <${Copy} text=${answer.command} label="Copy"/></p>
       <p class="mute">trace <code>${answer.report.trace_hash}</code> · ${count(answer.report.events, "event")}</p></footer>`;
 }
 
@@ -61,13 +66,13 @@ export function Run() {
   const messages = pictures.findIndex(name => name === "rounds" || name === "spacetime") >>> 0; // none: after all
   const picture = name => html`<${Picture} key=${name} name=${name} tools=${name === pictures[0] && hint}/>`;
   return html`
-    <${Heading}/>
+    <${Heading}/><${Machine}/>
     ${open && !traced && html`<${Form}/>`}
     <div class=${classes({run: true, busy, sees})}>
       <div class="area-a">${pictures.slice(0, messages).map(picture)}<${Waiting}/>${pictures.slice(messages).map(picture)}
         ${answer.owner && html`<${Tree}/>`}<${Argument}/></div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/><${Knowledge}/></div>
-      <div class="area-c"><${Story}/><${State}/></div>
+      <div class="area-c"><${Story}/>${!answer.nodes && html`<${State}/>`}</div>
     </div>
     <${Foot}/>
     <${Transport}/>`;

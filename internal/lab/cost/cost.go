@@ -1,4 +1,6 @@
-package engine
+// Package cost answers what algorithms cost, as the view Cost of the lab shows it: a chart of formulas and of what was
+// measured in runs.
+package cost
 
 import (
 	"fmt"
@@ -14,16 +16,16 @@ import (
 	"parley/run"
 )
 
-// CostAnswer is the answer to "cost": what algorithms cost with m faults, against the number of processes.
-type CostAnswer struct {
+// Answer says what algorithms cost with m faults, against the number of processes.
+type Answer struct {
 	SVG    string         `json:"svg"`
 	CSV    string         `json:"csv"`
 	Limits []costs.Limits `json:"limits"` // for the largest n
 	Says   []string       `json:"says"`   // where one algorithm becomes cheaper than another
 }
 
-type costQuestion struct {
-	asked
+// Question selects what is counted.
+type Question struct {
 	M        int    `json:"m"`
 	Most     int    `json:"most"`     // the largest n
 	Quantity string `json:"quantity"` // one of quantities
@@ -38,8 +40,8 @@ const (
 	mostMeasured = 4000
 )
 
-// chartOf answers what algorithms cost.
-func chartOf(protocols []parley.Protocol, q costQuestion) (any, error) {
+// Of answers what algorithms cost.
+func Of(protocols []parley.Protocol, q Question) (*Answer, error) {
 	switch {
 	case !slices.Contains(quantities, q.Quantity):
 		return nil, fmt.Errorf("%.20q is not counted: allowed are %s", q.Quantity, strings.Join(quantities, ", "))
@@ -54,14 +56,14 @@ func chartOf(protocols []parley.Protocol, q costQuestion) (any, error) {
 			picture.Series = append(picture.Series, s)
 		}
 	}
-	return CostAnswer{
+	return &Answer{
 		SVG: string(svg.Page(picture.Scene(), "cost")), CSV: csvOf(picture),
 		Limits: costs.Of(protocols, q.Most, q.M), Says: append([]string{}, crossings(picture)...),
 	}, nil
 }
 
 // series returns the cost of an algorithm for all n that tolerate m faults, and the measured cost where a run is small.
-func (q costQuestion) series(a costs.Algorithm) chart.Series {
+func (q Question) series(a costs.Algorithm) chart.Series {
 	s := chart.Series{Name: a.Name}
 	for n := q.M + 2; n <= q.Most; n++ {
 		if a.Bound(n, q.M) != nil {
@@ -83,7 +85,7 @@ func (q costQuestion) series(a costs.Algorithm) chart.Series {
 	return s
 }
 
-func (q costQuestion) of(t parley.Traffic) uint64 {
+func (q Question) of(t parley.Traffic) uint64 {
 	switch q.Quantity {
 	case "messages":
 		return t.Messages
@@ -94,7 +96,7 @@ func (q costQuestion) of(t parley.Traffic) uint64 {
 }
 
 // measured counts what a run without faults sends, in which all propose 1.
-func (q costQuestion) measured(a costs.Algorithm, n int) (uint64, bool) {
+func (q Question) measured(a costs.Algorithm, n int) (uint64, bool) {
 	p, err := a.With(n, q.M)
 	if err != nil || p.Serves { // a service has no run of its own
 		return 0, false

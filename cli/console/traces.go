@@ -1,4 +1,4 @@
-package traces
+package console
 
 import (
 	"fmt"
@@ -7,18 +7,17 @@ import (
 	"path/filepath"
 	"slices"
 
-	"parley/cli/console"
 	"parley/trace"
 )
 
-// Read reads trace files, and the .jsonl files in folders.
-func Read(args []string) ([]trace.Trace, error) {
+// ReadTraces reads trace files, and the .jsonl files in folders.
+func ReadTraces(args []string) ([]trace.Trace, error) {
 	var out []trace.Trace
 	for _, arg := range args {
 		files := []string{arg}
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, console.PathError(err)
+			return nil, PathError(err)
 		}
 		if info.IsDir() {
 			if files, err = filesIn(arg); err != nil {
@@ -29,7 +28,7 @@ func Read(args []string) ([]trace.Trace, error) {
 			if slices.ContainsFunc(out, func(t trace.Trace) bool { return t.Name == file }) {
 				continue
 			}
-			all, err := readFile(file)
+			all, err := readTraces(file)
 			if err != nil {
 				return nil, err
 			}
@@ -54,15 +53,15 @@ func filesIn(dir string) ([]string, error) {
 	return files, err
 }
 
-func readFile(file string) ([]trace.Trace, error) {
+func readTraces(file string) ([]trace.Trace, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return nil, console.PathError(err)
+		return nil, PathError(err)
 	}
 	defer in.Close()
 	all, err := trace.ReadAll(file, in)
 	if err != nil {
-		return nil, console.InTrace(file, err)
+		return nil, InTrace(file, err)
 	}
 	return all, nil
 }
