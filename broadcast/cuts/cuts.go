@@ -203,8 +203,8 @@ func (p *process) batch(s *parley.Step) bool {
 func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 	p.lanes[source].add(b)
 	p.append(s, append([]byte{batchRecord}, b.body...))
-	if p.strict[source] >= p.cur.number {
-		p.sayTips(s, p.self)
+	if to := p.cur.owner; p.claims[to] != nil && p.claims[to][source] == p.lanes[source].tip() {
+		p.answerTips(s, to) // the owner may wait for it
 	}
 }
 
@@ -341,15 +341,25 @@ func (p *process) feed(s *parley.Step) {
 	}
 }
 
-// propose: the owner proposes the last batches that it holds, if some of them are not ordered.
+// propose: the owner proposes the last batches that it holds, if some of them are not ordered. Before it proposes a batch
+// of a strict lane, it asks the others whether they hold it.
 func (p *process) propose(s *parley.Step) {
 	k := p.cur
 	if !p.member || k.owner != p.self || k.in.Spoke() || !p.unordered() {
 		return
 	}
-	c := make(cut, p.c.N)
+	c, orders, asks := make(cut, p.c.N), false, false
 	for i := range c {
+		x := &p.lanes[i]
 		c[i] = p.offered(parley.ID(i), k.number)
+		orders = orders || c[i] != x.done
+		asks = asks || c[i] != x.tip() && (p.claims[p.self] == nil || p.claims[p.self][i] != x.tip())
+	}
+	if asks {
+		p.sayTips(s, p.self)
+	}
+	if !orders {
+		return
 	}
 	x := newKnown(c.encode())
 	k.mine, k.heard[p.self] = c[p.self].number, x
@@ -423,11 +433,14 @@ func (p *process) lookAround(s *parley.Step) {
 // the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
 func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 	c, ok := readCut(m.Body, p.c.N)
-	if !ok {
+	if !ok || m.Value > 1 {
 		s.Refuse(from, "cut that cannot be read")
 		return
 	}
 	p.claims[from] = c
+	if from == p.cur.owner && m.Value == 0 {
+		p.answerTips(s, from)
+	}
 	for i, t := range c {
 		lack, _ := p.lanes[i].follow(t)
 		w := want{lane: parley.ID(i), tip: lack}
@@ -438,6 +451,13 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 		case w.lane == from:
 			p.request(s, from, w, p.cur.number)
 		}
+	}
+}
+
+// answerTips says to the owner which batches this process holds.
+func (p *process) answerTips(s *parley.Step, owner parley.ID) {
+	if p.member && owner != p.self {
+		s.Send(owner, parley.Msg{Kind: Tips, Value: 1, Body: p.tips().encode()})
 	}
 }
 

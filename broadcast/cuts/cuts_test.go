@@ -40,6 +40,40 @@ func times(t *testing.T, opt sim.Options) (s *sim.Sim, at map[string][]parley.Ti
 	return s, at
 }
 
+// A request in a strict lane takes two message delays more: the owner asks the others whether they hold its batch.
+// The others also answer if they get the batch after the question. Requests that follow fast do not keep an owner from
+// proposing earlier ones.
+func TestStrictLane(t *testing.T) {
+	strict := func(c Config) sim.Options {
+		opt := steady(c)
+		opt.Protocol.New = func(self parley.ID) parley.Machine {
+			p := newProcess(c.withDefaults(), self)
+			p.strict[1] = mostSlot
+			return p
+		}
+		return opt
+	}
+	opt := strict(Config{N: 4, M: 1})
+	opt.Requests = []sim.Request{request(1, 50, "x")}
+	if _, at := times(t, opt); len(at["x"]) != 4 || at["x"][3] != 50+600 {
+		t.Errorf("delivered at %v, and 6 delays are expected", at["x"])
+	}
+	opt.Links = []sim.Link{{From: parley.SetOf(1), To: parley.SetOf(2, 3), Until: 1000, Delay: sim.Delay{Least: 500, Most: 500}}}
+	if _, at := times(t, opt); len(at["x"]) != 4 || at["x"][3] != 50+900 {
+		t.Errorf("delivered at %v, and 9 delays are expected if the batch takes 5", at["x"])
+	}
+	opt = strict(Config{N: 4, M: 1, Batch: 20, Queue: 2000, Flight: 400_000})
+	for k := range parley.Tick(1000) {
+		opt.Requests = append(opt.Requests, request(1, 10*k, fmt.Sprint(k)))
+	}
+	_, at := times(t, opt)
+	for k := range parley.Tick(1000) {
+		if got := at[fmt.Sprint(k)]; len(got) != 4 || got[3] > 10*k+1500 {
+			t.Fatalf("request %d is delivered at %v, and was made at %d", k, got, 10*k)
+		}
+	}
+}
+
 // A lone request takes three message delays from the owner and four from another process: batch, proposal, ECHO,
 // READY. It costs n-1 messages for the batch, and (n-1)(2n+1) for the slot.
 func TestLoneRequest(t *testing.T) {
@@ -197,6 +231,7 @@ func TestAdmitted(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		opt := steady(Config{N: 4, M: 1, Durable: durable}, request(1, 0, "a"), request(2, 50_000, "b"),
 			request(2, 150_000, "c"))
+		opt.Until = 500_000
 		opt.Crashes = []sim.Crash{{At: 2, When: 10_000, Back: 100, LostDisk: true}}
 		if durable {
 			opt.Crashes = append(opt.Crashes, sim.Crash{At: 2, When: 100_000, Back: 100})
@@ -204,7 +239,6 @@ func TestAdmitted(t *testing.T) {
 				t.Errorf("restarted with its state, it repeats %s", got)
 			}
 		}
-		opt.Until = 500_000
 		_, at := times(t, opt)
 		for _, payload := range []string{"a", "b", "c"} {
 			if len(at[payload]) != 4 {

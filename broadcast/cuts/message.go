@@ -20,7 +20,8 @@ const (
 	Fetch
 	// Cut carries a cut of slot Seq, in Body.
 	Cut
-	// Tips says which batches its sender holds, in Body: a cut. It is sent if a batch waits for long.
+	// Tips says which batches its sender holds, in Body: a cut. It is sent if a batch waits for long. If Value is 1, it
+	// answers the Tips of an owner.
 	Tips
 	// Ask requests the decisions of slots from Seq on, and the receiver's own batches that are not ordered.
 	Ask

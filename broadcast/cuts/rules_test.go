@@ -111,6 +111,21 @@ func TestOneCheckpoint(t *testing.T) {
 	}
 }
 
+// A process takes over the first checkpoint that m+1 processes tell, so that it skips as little as possible.
+func TestFirstCheckpoint(t *testing.T) {
+	c := newCatchup(Config{N: 4, M: 1})
+	for q, slots := range [][]uint64{{3, 9}, {6, 9}, {6, 9}} {
+		for _, slot := range slots {
+			c.snapshots[q] = append(c.snapshots[q], parley.Msg{Seq: slot})
+		}
+	}
+	for now, want := range map[uint64]uint64{1: 6, 6: 6, 7: 9} { // order: each is judged alone
+		if m, ok := c.common(now); !ok || m.Seq != want {
+			t.Errorf("in slot %d it takes over %d, %v, and not %d", now, m.Seq, ok, want)
+		}
+	}
+}
+
 // A process that restarts a little behind delivers everything, although the others also tell checkpoints.
 func TestKeepsUp(t *testing.T) {
 	x := newScript(t, Config{Durable: true, Checkpoint: 2})

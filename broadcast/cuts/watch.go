@@ -1,6 +1,10 @@
 package cuts
 
-import "parley"
+import (
+	"slices"
+
+	"parley"
+)
 
 // This file is about time. What it does can only make the order faster or slower.
 
@@ -48,7 +52,7 @@ func (w *watch) look() (waits bool) {
 	return waits
 }
 
-// sayTips says to all which batches this process holds.
+// sayTips says to all which batches this process holds. The others answer the owner of the slot.
 func (w *watch) sayTips(s *parley.Step, self parley.ID) {
 	w.claims[self] = w.l.tips()
 	s.SendAll(parley.Msg{Kind: Tips, Body: w.claims[self].encode()})
@@ -85,11 +89,22 @@ func (w *watch) useful(c cut) bool {
 	return orders
 }
 
-// offered returns the batch of a lane that an owner proposes in a slot.
+// offered returns the batch of a lane that an owner proposes in a slot: the last one, or in a strict lane the last one
+// that 2m+1 processes claim to hold.
 func (w *watch) offered(source parley.ID, slot uint64) tip {
 	x := &w.l.lanes[source]
-	if t := x.tip(); w.strict[source] < slot || w.claimed(source, t) > 2*w.l.c.M {
-		return t
+	if w.strict[source] < slot {
+		return x.tip()
+	}
+	var held []uint64
+	for _, c := range w.claims {
+		if c != nil && x.inChain(c[source]) != nil {
+			held = append(held, c[source].number)
+		}
+	}
+	slices.Sort(held)
+	if i := len(held) - 2*w.l.c.M - 1; i >= 0 && held[i] > x.done.number {
+		return x.chain[held[i]-x.base.number-1].tip
 	}
 	return x.done
 }
