@@ -27,6 +27,8 @@ connected over loopback by mutual TLS. The phases of the measurement are:
   many   messages per second while all nodes send
   open   latencies while one node sends at --rate, without waiting for deliveries
   openm  latencies while all nodes send at --rate, without waiting for deliveries
+  kill   messages per second while the first node sends, before and after the last
+         m nodes end, and the longest time without deliveries; only with --level byzantine
 
 In the phases one and many, each sender keeps --window messages in flight. In the phases open
 and openm, a latency counts from the time at which the message was due according to --rate.
@@ -39,7 +41,6 @@ else on the computer during the measurement. The exit status is 0, or 130 after 
 func orderCommand(a *console.App) *cobra.Command {
 	s := order.Spec{M: -1}
 	var level, secured string
-	var round time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "order",
@@ -53,7 +54,7 @@ func orderCommand(a *console.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := console.UntilSignal(cmd.Context())
 			defer release()
-			if err := orderSpec(&s, level, secured, round); err != nil {
+			if err := orderSpec(&s, level, secured); err != nil {
 				return err
 			}
 			stop := a.Busy()
@@ -82,7 +83,6 @@ func orderCommand(a *console.App) *cobra.Command {
 	f.IntVarP(&s.M, "m", "m", -1, "number of `nodes` that may lie, with --level byzantine (default: the most "+
 		"that n > 3m allows)")
 	f.IntVar(&s.Silent, "silent", 0, "`number` of silent nodes, with --level byzantine")
-	f.DurationVar(&round, "round", 0, "`duration` of a round; refused, because no order has rounds")
 	f.IntVar(&s.Size, "sizes", 64, "size of a message in `bytes`, 10 to 32768")
 	f.IntVar(&s.Window, "window", 1024, "maximum `number` of messages that a sender has in flight")
 	f.DurationVar(&s.Duration, "dur", 2*time.Second, "`duration` of each phase, up to 1h")
@@ -99,7 +99,7 @@ func orderCommand(a *console.App) *cobra.Command {
 }
 
 // orderSpec completes and checks the specification of a measurement.
-func orderSpec(s *order.Spec, level, secured string, round time.Duration) (err error) {
+func orderSpec(s *order.Spec, level, secured string) (err error) {
 	if secured != "on" {
 		return parley.FlagErrorf("tls", "%q: allowed is on, because nodes always use mutual TLS", secured)
 	}
@@ -109,8 +109,6 @@ func orderSpec(s *order.Spec, level, secured string, round time.Duration) (err e
 	switch {
 	case s.Level == cluster.Total && s.M > 0:
 		return parley.FlagErrorf("m", "%d: allowed with --level total is 0, because it tolerates no lies", s.M)
-	case round != 0:
-		return parley.FlagErrorf("round", "%v: --level %v has no rounds: omit the flag", round, s.Level)
 	case s.Level == cluster.Total:
 		s.M = 0
 	case s.M < 0:
@@ -169,6 +167,10 @@ func printOrder(w io.Writer, s order.Spec, r order.Result) error {
 				"%.2f s of CPU a million%s\n", one.what, o.Got, o.Offered, o.All.P50, o.All.P99, o.All.P999, o.All.Most, o.CPU,
 				map[bool]string{false: ", NOT ALL DELIVERED"}[o.Drained])
 		}
+	}
+	if k := r.Kill; k != nil {
+		fmt.Fprintf(w, "%-18s %8.0f messages/s before %d nodes ended, %.0f after, at most %.0f ms without deliveries, "+
+			"then a lone message in %.0f us (99 %%: %.0f)\n", "ends", k.Before, s.M, k.After, k.Silent, k.Lone, k.Lone99)
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

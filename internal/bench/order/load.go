@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/cluster"
+	"parley/internal/must"
 )
 
 // headBytes is the length of the header of a message: the phase, the sender, and the sender's message number.
@@ -36,6 +37,9 @@ type phase struct {
 	seq    atomic.Uint64 // of the message in flight, if lone
 	left   atomic.Int32  // nodes that have not delivered that message
 	done   chan struct{}
+	last   time.Duration        // when the first node delivered last, since the phase began
+	gap    atomic.Int64         // the longest time between deliveries there, in nanoseconds, since it was set to 0
+	gaps   bool                 // it is measured
 	loop   atomic.Pointer[loop] // of an open loop
 }
 
@@ -102,6 +106,11 @@ func (l *load) deliver(node int, m []byte) {
 			}
 		}
 	case sender == node:
+		if p.gaps {
+			now := time.Since(p.began)
+			p.gap.Store(max(p.gap.Load(), int64(now-p.last)))
+			p.last = now
+		}
 		own := &p.own[sender]
 		n := own.delivered.Add(1)
 		if awaited := own.awaited.Load(); awaited != 0 && n >= awaited && own.awaited.CompareAndSwap(awaited, 0) {
@@ -230,4 +239,41 @@ func (l *load) latency(ctx context.Context, sender int) (*Latency, error) {
 	}
 	o, a := spread(own), spread(all)
 	return &Latency{Count: len(own), OwnP50: o.P50, OwnP99: o.P99, AllP50: a.P50, AllP99: a.P99}, nil
+}
+
+// kill measures with one sender before and after the last m nodes end.
+func (l *load) kill(ctx context.Context, nodes []*cluster.Node) (k *Kill, err error) {
+	p := l.begin(false)
+	p.gaps = true
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	var sending error
+	all.Go(func() { _, sending = l.send(p, 0, &stop) })
+	rate := func() float64 {
+		from, count := time.Now(), p.nodes[0].count.Load()
+		pause(ctx, l.spec.Duration)
+		return float64(p.nodes[0].count.Load()-count) / time.Since(from).Seconds()
+	}
+	pause(ctx, l.spec.Duration/4)
+	k = &Kill{Before: rate()}
+	p.gap.Store(0)
+	l.correct = l.spec.N - l.spec.M
+	var ending error
+	all.Go(func() {
+		defer must.Return(&ending)
+		must.Each(l.spec.M, func(i int) error { return nodes[l.correct+i].Close() })
+	})
+	k.After = rate()
+	k.Silent = float64(p.gap.Load()) / 1e6
+	stop.Store(true)
+	all.Wait()
+	if err := errors.Join(sending, ending); err != nil {
+		return nil, err
+	}
+	lone, err := l.latency(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	k.Lone, k.Lone99 = lone.OwnP50, lone.OwnP99
+	return k, nil
 }

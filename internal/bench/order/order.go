@@ -27,8 +27,9 @@ import (
 )
 
 // Phases are all phases in their order: the latency of a lone message from the first node and from the second, the
-// rates with one sender and with all nodes sending, and the latencies at a given rate, from one sender and from all.
-var Phases = []string{"latl", "latf", "one", "many", "open", "openm"}
+// rates with one sender and with all nodes sending, the latencies at a given rate, from one sender and from all, and the
+// rate with one sender before and after m nodes end.
+var Phases = []string{"latl", "latf", "one", "many", "open", "openm", "kill"}
 
 // Usual are the default phases.
 var Usual = Phases[:4]
@@ -74,9 +75,13 @@ func (s Spec) Check() error {
 	if s.Duration <= 0 || s.Duration > time.Hour {
 		return parley.FlagErrorf("dur", "%v: allowed are durations above 0, up to 1h", s.Duration)
 	}
-	return errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
+	err := errors.Join(between("nodes", s.N, least, most), between("silent", s.Silent, 0, s.M),
 		between("sizes", s.Size, headBytes, 32<<10), between("window", s.Window, 1, 1<<20),
 		between("rate", s.Rate, 1, 10_000_000))
+	if err == nil && slices.Contains(s.Phases, "kill") && (s.Level != cluster.Byzantine || s.Silent > 0 || s.M == 0) {
+		return parley.FlagErrorf("phases", "kill ends m nodes: it needs --level byzantine, at least 4 nodes, and no --silent")
+	}
+	return err
 }
 
 // Result is the result of a measurement. Programs that compare systems read its JSON form.
@@ -92,6 +97,7 @@ type Result struct {
 	// Open is for one sender, and OpenMany for all nodes.
 	Open     *Open `json:"open,omitempty"`
 	OpenMany *Open `json:"openm,omitempty"`
+	Kill     *Kill `json:"kill,omitempty"`
 }
 
 // Rate is the rate of one phase.
@@ -102,6 +108,15 @@ type Rate struct {
 	Same    bool    `json:"same_order"` // all nodes deliver in the same order
 	Drained bool    `json:"drained"`    // everything sent was delivered in the end
 	Allocs  float64 `json:"allocs_per_msg"`
+}
+
+// Kill is what one sender sees when m nodes end.
+type Kill struct {
+	Before float64 `json:"msgs_per_s_before"` // delivered at the sender
+	After  float64 `json:"msgs_per_s_after"`
+	Silent float64 `json:"longest_silence_ms"` // at the sender, from when the nodes end
+	Lone   float64 `json:"lone_p50_us"`        // latency at the sender of lone messages afterwards
+	Lone99 float64 `json:"lone_p99_us"`
 }
 
 // Latency describes the latencies of lone messages, in microseconds.
@@ -152,6 +167,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 			r.Open, err = l.open(ctx, 1)
 		case "openm":
 			r.OpenMany, err = l.open(ctx, l.correct)
+		case "kill":
+			r.Kill, err = l.kill(ctx, nodes)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return r, fmt.Errorf("phase %s: %w", p, err)

@@ -29,6 +29,9 @@ func TestRun(t *testing.T) {
 		s.Duration = cmp.Or(s.Duration, 100*time.Millisecond)
 		if s.Phases == nil {
 			s.Phases = order.Phases
+			if s.Level == cluster.Total {
+				s.Phases = order.Phases[:6] // without kill
+			}
 		}
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
@@ -48,6 +51,10 @@ func measured(ctx context.Context, s order.Spec) (wrong []string) {
 	r, err := order.Run(ctx, s)
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if k := r.Kill; (k != nil) != slices.Contains(s.Phases, "kill") || k != nil && (k.Before <= 0 || k.After <= 0 ||
+		k.Silent <= 0 || k.Silent > 100 || k.Lone <= 0) {
+		wrong = append(wrong, fmt.Sprintf("phase kill: %+v", k))
 	}
 	for phase, rate := range map[string]*order.Rate{"one": r.One, "many": r.Many} {
 		switch asked := slices.Contains(s.Phases, phase); {
@@ -83,20 +90,25 @@ func TestCheck(t *testing.T) {
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
-	for flag, change := range map[string]func(s *order.Spec){
-		"nodes":  func(s *order.Spec) { s.N = 3 },
-		"silent": func(s *order.Spec) { s.Silent = 2 },
-		"sizes":  func(s *order.Spec) { s.Size = 9 },
-		"window": func(s *order.Spec) { s.Window = 0 },
-		"rate":   func(s *order.Spec) { s.Rate = 0 },
-		"dur":    func(s *order.Spec) { s.Duration = 0 },
-		"phases": func(s *order.Spec) { s.Phases = []string{"all"} },
+	for _, bad := range []struct {
+		flag   string
+		change func(s *order.Spec)
+	}{
+		{"nodes", func(s *order.Spec) { s.N = 3 }},
+		{"silent", func(s *order.Spec) { s.Silent = 2 }},
+		{"sizes", func(s *order.Spec) { s.Size = 9 }},
+		{"window", func(s *order.Spec) { s.Window = 0 }},
+		{"rate", func(s *order.Spec) { s.Rate = 0 }},
+		{"dur", func(s *order.Spec) { s.Duration = 0 }},
+		{"phases", func(s *order.Spec) { s.Phases = []string{"all"} }},
+		{"phases", func(s *order.Spec) { s.Silent = 1 }},
+		{"phases", func(s *order.Spec) { s.Level, s.M = cluster.Total, 0 }},
 	} {
 		s := good
-		change(&s)
+		bad.change(&s)
 		var wrong *parley.FlagError
-		if err := s.Check(); !errors.As(err, &wrong) || wrong.Flag != flag {
-			t.Errorf("%+v: %v, want an error of --%s", s, err, flag)
+		if err := s.Check(); !errors.As(err, &wrong) || wrong.Flag != bad.flag {
+			t.Errorf("%+v: %v, want an error of --%s", s, err, bad.flag)
 		}
 	}
 }
