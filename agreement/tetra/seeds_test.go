@@ -92,8 +92,9 @@ func (p *noting) Start(s *parley.Step) {
 	p.process.Start(s)
 }
 
-// stormy draws a run: faulty processes of all kinds, crashes in the middle of steps, slow links, then good links. Hard
-// runs have time-outs of about one delay, and crashes in the first views.
+// stormy draws a run: faulty processes of all kinds, crashes in the middle of steps, slow links, pauses longer than
+// time-outs, clocks of different speeds, then good links. Hard runs have time-outs of about one delay, and crashes in
+// the first views.
 func stormy(seed uint64, hard bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 77))
 	c := Config{N: 4, M: 1, Wait: parley.Tick(1000 + r.IntN(8000))}
@@ -123,6 +124,14 @@ func stormy(seed uint64, hard bool) (sim.Options, Config) {
 			opt.Links = append(opt.Links, sim.Link{From: parley.SetOf(from), To: parley.SetOf(to),
 				Delay: sim.Delay{Least: 1, Most: parley.Tick(1 + r.IntN(slow))}})
 		}
+	}
+	for range r.IntN(3) {
+		opt.Pauses = append(opt.Pauses, sim.Pause{
+			At: parley.ID(r.IntN(c.N)), From: parley.Tick(r.IntN(early)), For: parley.Tick(1 + r.IntN(60_000)),
+		})
+	}
+	for id := range parley.ID(c.N) {
+		opt.Clocks = append(opt.Clocks, sim.Clock{At: id, Drift: r.Int64N(400_000) - 200_000})
 	}
 	for range crashes {
 		at := parley.ID(r.IntN(c.N))
