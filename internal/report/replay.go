@@ -2,11 +2,12 @@ package report
 
 import (
 	"maps"
+	"slices"
+
 	"parley"
 	"parley/internal/form"
 	"parley/sim"
 	"parley/trace"
-	"slices"
 )
 
 // Replay feeds one process of a protocol the inputs that the trace records for it. The machine ends in the same state
