@@ -19,7 +19,15 @@ type script struct {
 	timers    []map[parley.Timer]bool
 	delivered [][]string
 	told      [][]parley.Msg // by process: its indications
+	refused   map[string]int // by reason: how often any process refused a message
 }
+
+// Refused counts refusals.
+func (x *script) Refused(_, _ parley.ID, why string) { x.refused[why]++ }
+
+func (*script) Choose(int) int                        { return 0 }
+func (*script) Sign(parley.ID, []byte) []byte         { return nil }
+func (*script) Verify(parley.ID, []byte, []byte) bool { return false }
 
 type letter struct {
 	from, to parley.ID
@@ -32,6 +40,7 @@ func newScript(t *testing.T, c Config) *script {
 	x := &script{
 		t: t, c: c, procs: make([]*process, c.N), logs: make([][]parley.Record, c.N), saved: make([][]byte, c.N),
 		timers: make([]map[parley.Timer]bool, c.N), delivered: make([][]string, c.N), told: make([][]parley.Msg, c.N),
+		refused: make(map[string]int),
 	}
 	for id := range parley.ID(c.N) {
 		x.procs[id], x.timers[id] = newProcess(c, id), map[parley.Timer]bool{}
@@ -42,7 +51,7 @@ func newScript(t *testing.T, c Config) *script {
 
 // step runs one clause of a process, and returns its effects in the order in which a host carries them out.
 func (x *script) step(id parley.ID, clause func(p *process, s *parley.Step)) []parley.Effect {
-	s := &parley.Step{Self: id, N: x.c.N, Host: deaf{}}
+	s := &parley.Step{Self: id, N: x.c.N, Host: x}
 	clause(x.procs[id], s)
 	parley.DurableFirst(s.Effects)
 	return s.Effects
