@@ -162,6 +162,13 @@ func (in Instance) Check() error {
 	return nil
 }
 
+// EchoCost counts a broadcast of Bracha without faults, and so an agreement that begins with one: the source's message
+// to all others, and an ECHO and a READY from each process to each other.
+func EchoCost(n, _ int) parley.Cost {
+	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
+	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
+}
+
 // CountSent counts messages. An own copy that a process keeps is not a message.
 func CountSent(e parley.Env, _ parley.Msg) parley.Traffic {
 	if e.From == e.To {

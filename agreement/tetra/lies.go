@@ -64,11 +64,10 @@ func falseReport(s *parley.Step, t *parley.Turn, n int, m parley.Msg, lie int) [
 }
 
 // forged are votes for a value in all phases of the view before.
-func forged(view uint64, value []byte) (all votes) {
-	if view > 1 {
-		for k := range all {
-			all[k] = []vote{{view - 1, value}}
-		}
+func forged(view uint64, value []byte) votes {
+	if view <= 1 {
+		return votes{}
 	}
-	return all
+	list := []vote{{view - 1, value}}
+	return votes{list, list, list, list}
 }

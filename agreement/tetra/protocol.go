@@ -42,7 +42,7 @@ func New(c Config) parley.Protocol {
 		Properties: problem.ByzantineOrNothing(c.Source),
 		Promises:   promises,
 		Bound:      problem.OralBound,
-		Cost:       cost,
+		Cost:       problem.EchoCost,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 			return slices.Values([]string{explain(c.N, m, name)})
@@ -100,12 +100,11 @@ const (
 // process is an agreement of its own: values stand for themselves, and view 0 begins when the process starts.
 type process struct {
 	c    Config
-	self parley.ID
 	slot *Instance
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self}
+	p := &process{c: c}
 	p.slot = NewInstance(self, c.Source, c.N, c.M, problem.MaxValue, p)
 	return p
 }
@@ -157,18 +156,11 @@ func (p *process) Entered(s *parley.Step, view uint64) {
 // Decided delivers the decision.
 func (p *process) Decided(s *parley.Step, value []byte) {
 	s.StopTimer(viewTimer)
-	s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: value})
+	s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: value})
 }
 
 // State visits every variable.
 func (p *process) State(v *parley.Vars) { v.Machine("agreement", p.slot) }
-
-// cost counts an agreement without faults, which is one broadcast of Bracha: the source's proposal to all others, and
-// an ECHO and a READY from each process to each other.
-func cost(n, _ int) parley.Cost {
-	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
-	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
-}
 
 // explain writes a message for people.
 func explain(n int, m parley.Msg, name func(parley.ID) string) string {

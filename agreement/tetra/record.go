@@ -53,16 +53,16 @@ func (d *memory) voted(phase int) bool { return latest(d.votes[phase-1]).view ==
 func (d *memory) Replay(rec []byte) bool {
 	r := parley.Reader{Rest: rec}
 	kind := parley.Kind(r.Number(uint64(Decided)))
-	rest := func() word { return word{true, some(r.Rest)} }
+	said := word{true, some(r.Rest)}
 	switch kind {
 	case Proposal:
-		d.given = rest()
+		d.given = said
 	case Echo:
-		d.echo = rest()
+		d.echo = said
 	case Ready:
-		d.ready = rest()
+		d.ready = said
 	case Decided:
-		d.decision = rest()
+		d.decision = said
 	case Enter:
 		d.view = r.Number(maxView)
 	case Vote:
