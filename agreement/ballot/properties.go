@@ -91,18 +91,7 @@ func checkTermination(h *parley.History) error {
 	return nil
 }
 
-func checkIntegrity(h *parley.History) error {
-	last := make(map[parley.ID]uint64) // when a process last decided
-	for _, d := range decisions(h) {
-		before, again := last[d.At]
-		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
-		if again && !slices.ContainsFunc(h.Restarts, back) {
-			return fmt.Errorf("%s decided twice", h.Name(d.At))
-		}
-		last[d.At] = d.Order
-	}
-	return nil
-}
+func checkIntegrity(h *parley.History) error { return problem.Once(h, parley.Everyone(h.N)) }
 
 func promises(a parley.RunConditions) []parley.Promise {
 	safe, because := true, "any two majorities share a process (Lamport 1998)"

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,6 +124,22 @@ func (in Instance) Lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return out
 }
 
+// Another returns what a faulty process may say instead of any value, without an alphabet: the lie of the layer above
+// if there is one, otherwise the value with a mark appended, or removed if it is already there. So all faulty processes
+// know one common other value for each value.
+func Another(s *parley.Step, t *parley.Turn, value []byte) []byte {
+	if t.Body != nil {
+		if told := t.Body(s, value); told != nil {
+			return told
+		}
+	}
+	const mark = '\''
+	if last := len(value) - 1; last >= 0 && value[last] == mark {
+		return slices.Clip(value[:last])
+	}
+	return append(slices.Clip(value), mark)
+}
+
 // Check returns an error if an instance is invalid by itself. It does not check whether n processes can tolerate m
 // faults: see the protocol's Bound.
 func (in Instance) Check() error {
@@ -143,6 +160,13 @@ func (in Instance) Check() error {
 		}
 	}
 	return nil
+}
+
+// EchoCost counts a broadcast of Bracha without faults, and so an agreement that begins with one: the source's message
+// to all others, and an ECHO and a READY from each process to each other.
+func EchoCost(n, _ int) parley.Cost {
+	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
+	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
 }
 
 // CountSent counts messages. An own copy that a process keeps is not a message.
@@ -247,19 +271,24 @@ func SignedBound(n, m int) error {
 // Promises promises agreement and validity within the bound, if at most
 // m processes are faulty, and termination and integrity always.
 func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string) []parley.Promise {
-	holds, because := true, theorem
-	switch err := bound(a.N, a.M); {
-	case err != nil:
-		holds, because = false, err.Error()
-	case a.Faulty > a.M:
-		holds, because = false, fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
-	}
+	lacks := Lacks(a, bound)
 	return []parley.Promise{
-		{Property: Agreement, Holds: holds, Because: because},
-		{Property: Validity, Holds: holds, Because: because},
+		parley.Promised(Agreement, theorem, lacks),
+		parley.Promised(Validity, theorem, lacks),
 		{Property: Termination, Holds: true, Because: "rounds end at fixed times, no matter which messages arrive"},
 		{Property: Integrity, Holds: true, Because: "a process decides once, when the last round closes"},
 	}
+}
+
+// Lacks returns why a run has too few processes or too many faults for a bound, or "".
+func Lacks(a parley.RunConditions, bound func(n, m int) error) string {
+	switch err := bound(a.N, a.M); {
+	case err != nil:
+		return err.Error()
+	case a.Faulty > a.M:
+		return fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	}
+	return ""
 }
 
 // Explain writes messages whose values come along paths as the article

@@ -16,6 +16,7 @@ package problem
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"parley"
@@ -57,14 +58,7 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 				if !proposed || h.Faulty.Has(source) {
 					return nil
 				}
-				decided := Decisions(h)
-				for id := range parley.ID(h.N) {
-					if v, done := decided[id]; done && id != but && !bytes.Equal(v, value) {
-						return fmt.Errorf("%s decided %s, but the correct source sent %s",
-							h.Name(id), parley.Printable(v), parley.Printable(value))
-					}
-				}
-				return nil
+				return decidedFor(h, value, but, false)
 			},
 			Vacuous: func(h *parley.History) string {
 				if _, proposed := proposals(h)[source]; !proposed {
@@ -78,6 +72,61 @@ func byzantine(source, but parley.ID, who, all string) []parley.Property {
 		},
 		termination, integrity,
 	}
+}
+
+// ByzantineOrNothing returns weaker properties, for agreement without rounds: all processes decide, but they may
+// decide on nothing, the empty value, although the source is correct. A process that restarts may announce its
+// decision again.
+func ByzantineOrNothing(source parley.ID) []parley.Property {
+	valid, ends, once := parley.Property{Name: Validity, Mode: parley.Always}, termination, integrity
+	valid.Says = "if the source is correct, every correct process decides on its value, or on nothing, shown as \"\""
+	valid.Check = func(h *parley.History) error {
+		if h.Faulty.Has(source) {
+			return nil
+		}
+		return decidedFor(h, proposals(h)[source], parley.All, true)
+	}
+	valid.Vacuous = func(h *parley.History) string {
+		if h.Faulty.Has(source) {
+			return "the source is faulty"
+		}
+		return integrity.Vacuous(h)
+	}
+	ends.Says = "every correct process decides"
+	once.Says = "no correct process decides twice without a restart in between"
+	once.Check = func(h *parley.History) error { return Once(h, parley.Everyone(h.N).Minus(h.Faulty)) }
+	return []parley.Property{agreed("value", parley.All, "process", "processes"), valid, ends, once}
+}
+
+// decidedFor returns an error if a correct process other than but decided on something else than the value of a
+// correct source. The empty value is allowed if orNothing is true.
+func decidedFor(h *parley.History, value []byte, but parley.ID, orNothing bool) error {
+	decided := Decisions(h)
+	for id := range parley.ID(h.N) {
+		v, done := decided[id]
+		if done && id != but && !bytes.Equal(v, value) && (!orNothing || len(v) > 0) {
+			return fmt.Errorf("%s decided %s, but the correct source sent %s",
+				h.Name(id), parley.Printable(v), parley.Printable(value))
+		}
+	}
+	return nil
+}
+
+// Once returns an error if one of these processes decides twice without a restart in between.
+func Once(h *parley.History, who parley.Set) error {
+	last := make(map[parley.ID]uint64) // when a process last decided
+	for _, d := range h.Deliveries {
+		if d.Msg.Kind != parley.Decide || !who.Has(d.At) {
+			continue
+		}
+		before, again := last[d.At]
+		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
+		if again && !slices.ContainsFunc(h.Restarts, back) {
+			return fmt.Errorf("%s decided twice", h.Name(d.At))
+		}
+		last[d.At] = d.Order
+	}
+	return nil
 }
 
 // Consensus returns the properties of consensus.

@@ -124,6 +124,21 @@ func TestForcedRepetition(t *testing.T) {
 	x.expect(2, 3, "restarted, and heard all", witness...)
 }
 
+// A process votes for a proposal of the leader only when it vouches for the value, although the value is safe.
+func TestForcedVoteNeedsVouch(t *testing.T) {
+	x := newScript(t, 0)
+	x.wish(3, 1, 0, 1, 2)
+	for _, q := range []parley.ID{0, 1, 2} {
+		x.report(q, 3, 1, reported{})
+	}
+	x.say(1, 3, parley.Msg{Kind: Vouch, Body: a})
+	x.flight = nil
+	x.say(1, 3, parley.Msg{Kind: Proposal, Seq: 1, Body: a})
+	x.expect(3, 0, "one process vouches")
+	x.say(2, 3, parley.Msg{Kind: Vouch, Body: a})
+	x.expect(3, 0, "two processes vouch", "VOUCH vouch for a", "VOTE view 1, vote 1: a")
+}
+
 // A restarted process repeats that it vouched for what it voted.
 func TestForcedVouchOutlivesRestart(t *testing.T) {
 	x := newScript(t, 0)

@@ -30,11 +30,23 @@ type vote struct {
 	value []byte
 }
 
-// record enters a vote in a list in the order of values, which has the last view for each value.
+// set keeps the vote of the last view.
+func (x *vote) set(y vote) {
+	if y.view > x.view {
+		*x = y
+	}
+}
+
+func (x vote) is(y vote) bool { return x.view == y.view && bytes.Equal(x.value, y.value) }
+
+// votes has, for each phase, the last view of a vote for each value, in the order of values.
+type votes [phases][]vote
+
+// record enters a vote in the list of a phase.
 func record(list []vote, x vote) []vote {
 	at, found := slices.BinarySearchFunc(list, x, func(a, b vote) int { return bytes.Compare(a.value, b.value) })
 	if found {
-		list[at].view = max(list[at].view, x.view)
+		list[at].set(x)
 		return list
 	}
 	return slices.Insert(list, at, x)
@@ -43,9 +55,7 @@ func record(list []vote, x vote) []vote {
 // latest returns the vote of the last view.
 func latest(list []vote) (last vote) {
 	for _, x := range list {
-		if x.view > last.view {
-			last = x
-		}
+		last.set(x)
 	}
 	return last
 }
@@ -53,7 +63,7 @@ func latest(list []vote) (last vote) {
 // report holds the votes that a process reports on entering a view.
 type report struct {
 	view  uint64
-	votes [phases][]vote
+	votes votes
 }
 
 // peer is what one process said: the first word of each kind, and what it said for the greatest view.
@@ -97,43 +107,40 @@ func (h *hearsay) leader(view uint64) parley.ID {
 	return parley.ID((uint64(h.source) + view) % uint64(h.n))
 }
 
-// add records a message. It reports whether this is the sender's first word of this kind, for kinds with first words.
-func (h *hearsay) add(from parley.ID, m parley.Msg) (first bool) {
+// add records a message. It reports whether this is the sender's first Enter.
+func (h *hearsay) add(from parley.ID, m parley.Msg) (entered bool) {
 	p := &h.peers[from]
 	switch m.Kind {
 	case Proposal:
 		if m.Seq == 0 {
-			return h.first.set(m.Body)
-		}
-		if m.Seq > p.offer.view {
-			p.offer = vote{m.Seq, m.Body}
+			h.first.set(m.Body)
+		} else {
+			p.offer.set(vote{m.Seq, m.Body})
 		}
 	case Echo:
-		if first = p.echo.set(m.Body); first {
+		if p.echo.set(m.Body) {
 			h.vouch(from, m.Body)
 		}
 	case Vouch:
 		h.vouch(from, m.Body)
 	case Ready:
-		return p.ready.set(m.Body)
+		p.ready.set(m.Body)
 	case Decided:
-		return p.decided.set(m.Body)
+		p.decided.set(m.Body)
 	case Wish:
 		p.wish = max(p.wish, m.Seq)
 	case Witness:
-		return h.peers[m.Origin].claims[from].set(m.Body)
+		h.peers[m.Origin].claims[from].set(m.Body)
 	case Vote:
-		if x := &p.votes[m.Value-1]; m.Seq > x.view {
-			*x = vote{m.Seq, m.Body}
-		}
+		p.votes[m.Value-1].set(vote{m.Seq, m.Body})
 	case Enter:
 		claim, votes, _ := readReport(m.Body, m.Seq, h.n, h.limit)
 		if m.Seq > p.report.view {
 			p.report = report{m.Seq, votes}
 		}
-		return p.claims[from].set(claim)
+		entered = p.claims[from].set(claim)
 	}
-	return first
+	return entered
 }
 
 // vouch records that a process sent Echo or Vouch for a value. A correct process does this for at most n values,
@@ -144,15 +151,7 @@ func (h *hearsay) vouch(from parley.ID, value []byte) {
 	})
 	if found {
 		h.vouched[at].who.Add(from)
-		return
-	}
-	mine := 0
-	for _, x := range h.vouched {
-		if x.who.Has(from) {
-			mine++
-		}
-	}
-	if mine < h.n {
+	} else if count(h.vouched, func(x *vouched) bool { return x.who.Has(from) }) < h.n {
 		h.vouched = slices.Insert(h.vouched, at, vouched{value, parley.SetOf(from)})
 	}
 }
@@ -167,6 +166,16 @@ func (h *hearsay) who(value []byte) parley.Set {
 	return parley.Set{}
 }
 
+// count returns how many items of a list fit.
+func count[T any](list []T, fits func(*T) bool) (n int) {
+	for k := range list {
+		if fits(&list[k]) {
+			n++
+		}
+	}
+	return n
+}
+
 func echoes(p *peer) *word    { return &p.echo }
 func readies(p *peer) *word   { return &p.ready }
 func decisions(p *peer) *word { return &p.decided }
@@ -174,123 +183,65 @@ func decisions(p *peer) *word { return &p.decided }
 // common returns a value that at least so many processes said.
 func (h *hearsay) common(kind func(*peer) *word, least int) word {
 	for q := range h.peers {
-		w := *kind(&h.peers[q])
-		if !w.said {
-			continue
-		}
-		count := 0
-		for other := range h.peers {
-			if kind(&h.peers[other]).is(w.value) {
-				count++
-			}
-		}
-		if count >= least {
-			return w
+		w := kind(&h.peers[q])
+		if w.said && count(h.peers, func(p *peer) bool { return kind(p).is(w.value) }) >= least {
+			return *w
 		}
 	}
 	return word{}
 }
 
-// elected returns the value for which a quorum voted in a phase of one view: of the given view, or of any view if that
-// is 0.
-func (h *hearsay) elected(phase int, view uint64) word {
+// elected returns the vote of a quorum, for one value in one view, in a phase.
+func (h *hearsay) elected(phase int) vote {
 	for q := range h.peers {
 		x := h.peers[q].votes[phase-1]
-		if x.view == 0 || view > 0 && x.view != view {
-			continue
-		}
-		count := 0
-		for other := range h.peers {
-			if y := &h.peers[other].votes[phase-1]; y.view == x.view && bytes.Equal(y.value, x.value) {
-				count++
-			}
-		}
-		if count >= h.quorum {
-			return word{true, x.value}
+		if x.view > 0 && count(h.peers, func(p *peer) bool { return p.votes[phase-1].is(x) }) >= h.quorum {
+			return x
 		}
 	}
-	return word{}
+	return vote{}
 }
 
-// wished returns the greatest view above a view such that so many processes wish for this view or a greater one, or 0.
-func (h *hearsay) wished(least int, above uint64) (greatest uint64) {
+// greatest returns the greatest view such that at least so many processes have this view or a later one.
+func (h *hearsay) greatest(least int, view func(*peer) uint64) (greatest uint64) {
 	for q := range h.peers {
-		x := h.peers[q].wish
-		if x <= max(above, greatest) {
-			continue
-		}
-		count := 0
-		for other := range h.peers {
-			if h.peers[other].wish >= x {
-				count++
-			}
-		}
-		if count >= least {
+		x := view(&h.peers[q])
+		if x > greatest && count(h.peers, func(p *peer) bool { return view(p) >= x }) >= least {
 			greatest = x
 		}
 	}
 	return greatest
+}
+
+// wished returns the greatest view such that so many processes wish for this view or a later one.
+func (h *hearsay) wished(least int) uint64 {
+	return h.greatest(least, func(p *peer) uint64 { return p.wish })
 }
 
 // safe reports whether the reports of exactly this view show that no value except v was decided in an earlier view, or
 // ever will be. Votes of phase a and claims of view 0 show what was decided. Votes of phase b, of m+1 processes, show
 // that v was safe in a view. A claim of view 0 counts if so many processes witness it.
 func (h *hearsay) safe(view uint64, v []byte, a, b, witnesses int) bool {
-	none := 0
-	for q := range h.peers {
-		if r := &h.peers[q].report; r.view == view && len(r.votes[a-1]) == 0 {
-			none++
-		}
-	}
+	entered := func(p *peer) bool { return p.report.view == view }
+	none := func(p *peer) bool { return entered(p) && len(p.report.votes[a-1]) == 0 }
 	// Q in R have no vote of phase a: safe0(v)
-	if none >= h.quorum {
+	if count(h.peers, none) >= h.quorum {
 		return h.safeFirst(v, witnesses)
 	}
 	// r2 := the (m+1)-st greatest, over R, of the last view voted for v in phase b
-	r2 := h.backed(view, v, b)
-	if r2 == 0 {
-		return false
-	}
+	r2 := h.greatest(h.some, func(p *peer) uint64 {
+		at := slices.IndexFunc(p.report.votes[b-1], func(x vote) bool { return bytes.Equal(x.value, v) })
+		if !entered(p) || at < 0 {
+			return 0
+		}
+		return p.report.votes[b-1][at].view
+	})
 	// Q in R whose last vote of phase a is none, or in a view < r2, or in r2 for v
-	fit := 0
-	for q := range h.peers {
-		if r := &h.peers[q].report; r.view == view {
-			if x := latest(r.votes[a-1]); x.view < r2 || x.view == r2 && bytes.Equal(x.value, v) {
-				fit++
-			}
-		}
+	fit := func(p *peer) bool {
+		x := latest(p.report.votes[a-1])
+		return entered(p) && (x.view < r2 || x.is(vote{r2, v}))
 	}
-	return fit >= h.quorum
-}
-
-// backed returns the greatest view such that m+1 reports have a vote for v in a phase in this view or a later one, or
-// 0.
-func (h *hearsay) backed(view uint64, v []byte, phase int) (greatest uint64) {
-	voted := func(q int) uint64 {
-		r := &h.peers[q].report
-		for _, x := range r.votes[phase-1] {
-			if r.view == view && bytes.Equal(x.value, v) {
-				return x.view
-			}
-		}
-		return 0
-	}
-	for q := range h.peers {
-		x := voted(q)
-		if x <= greatest {
-			continue
-		}
-		count := 0
-		for other := range h.peers {
-			if voted(other) >= x {
-				count++
-			}
-		}
-		if count >= h.some {
-			greatest = x
-		}
-	}
-	return greatest
+	return r2 > 0 && count(h.peers, fit) >= h.quorum
 }
 
 // safeFirst reports whether a quorum claims that it was ready in view 0 for v or for no value. If m+1 witnesses are
@@ -299,19 +250,11 @@ func (h *hearsay) safeFirst(v []byte, witnesses int) bool {
 	fit := 0
 	for q := range h.peers {
 		claims := h.peers[q].claims
-		own := claims[q]
-		none, same := 0, 0
-		for _, w := range claims {
-			switch {
-			case !w.said:
-			case len(w.value) == 0:
-				none++
-			case bytes.Equal(w.value, v):
-				same++
-			}
+		claimed := func(value []byte) bool {
+			said := func(w *word) bool { return w.is(value) }
+			return count(claims, said) >= witnesses || witnesses == h.some && said(&claims[q])
 		}
-		if none >= witnesses || same >= witnesses ||
-			witnesses == h.some && own.said && (len(own.value) == 0 || bytes.Equal(own.value, v)) {
+		if claimed(nil) || claimed(v) {
 			fit++
 		}
 	}

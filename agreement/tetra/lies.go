@@ -1,9 +1,8 @@
 package tetra
 
 import (
-	"slices"
-
 	"parley"
+	"parley/agreement/problem"
 )
 
 // lies: in place of a message, a liar may say the same of another value, of nothing, both, or stay silent. On entering
@@ -13,88 +12,62 @@ func lies(n int) func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 	return func(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		out := t.Out[:0]
 		for _, honest := range t.Honest {
-			out = append(out, answers(s, t, n, honest)...)
+			m := honest.Msg
+			say := func(kind parley.Kind, body []byte) {
+				said := honest
+				said.Msg.Kind, said.Msg.Body = kind, body
+				out = append(out, said)
+			}
+			lies := 2
+			switch {
+			case m.Kind == Wish:
+				lies = 0
+			case m.Kind == Proposal && m.Seq == 0:
+				lies = 1
+			case m.Kind == Enter:
+				lies = 3
+			}
+			switch lie := s.Choose(lies + 2); {
+			case lie == 0:
+				out = append(out, honest)
+			case lie > lies: // it stays silent
+			case m.Kind == Enter:
+				say(Enter, falseReport(s, t, n, m, lie))
+			case lie == 1:
+				say(m.Kind, problem.Another(s, t, m.Body))
+			case m.Kind == Echo || m.Kind == Ready || m.Kind == Vouch:
+				say(m.Kind, m.Body)
+				say(Ready, problem.Another(s, t, m.Body))
+			default:
+				say(m.Kind, nil)
+			}
 		}
 		return out
 	}
 }
 
-func answers(s *parley.Step, t *parley.Turn, n int, honest parley.Outgoing) []parley.Outgoing {
-	m := honest.Msg
-	say := func(list ...parley.Msg) (out []parley.Outgoing) {
-		for _, m := range list {
-			said := honest
-			said.Msg = m
-			out = append(out, said)
-		}
-		return out
+// falseReport returns the body of an ENTER that makes one of three lies.
+func falseReport(s *parley.Step, t *parley.Turn, n int, m parley.Msg, lie int) []byte {
+	claim, cast, _ := readReport(m.Body, m.Seq, n, len(m.Body))
+	switch lie {
+	case 1: // no votes
+		return appendReport(nil, problem.Another(s, t, claim), votes{})
+	case 2: // votes for what it claims
+		v := problem.Another(s, t, claim)
+		return appendReport(nil, v, forged(m.Seq, v))
 	}
-	with := func(body []byte) parley.Msg { x := m; x.Body = body; return x }
-	var lies []func() []parley.Outgoing
-	lie := func(what ...func() parley.Msg) {
-		lies = append(lies, func() []parley.Outgoing {
-			var list []parley.Msg
-			for _, f := range what {
-				list = append(list, f())
-			}
-			return say(list...)
-		})
+	var v []byte
+	if len(cast[0]) > 0 {
+		v = cast[0][0].value
 	}
-	same := func() parley.Msg { return m }
-	other := func() parley.Msg { return with(another(s, t, m.Body)) }
-	switch m.Kind {
-	case Proposal, Vote, Decided, Witness:
-		lie(other)
-		if m.Kind != Proposal || m.Seq > 0 {
-			lie(func() parley.Msg { return with(nil) })
-		}
-	case Enter:
-		claim, votes, _ := readReport(m.Body, m.Seq, n, len(m.Body))
-		none := [phases][]vote{}
-		lie(func() parley.Msg { return with(appendReport(nil, another(s, t, claim), none)) }) // forgets its votes
-		lie(func() parley.Msg { v := another(s, t, claim); return with(appendReport(nil, v, forged(m.Seq, v))) })
-		lie(func() parley.Msg {
-			var v []byte
-			if len(votes[0]) > 0 {
-				v = votes[0][0].value
-			}
-			return with(appendReport(nil, nil, forged(m.Seq, another(s, t, v))))
-		})
-	case Echo, Ready, Vouch:
-		lie(other)
-		lie(same, func() parley.Msg { return parley.Msg{Kind: Ready, Body: another(s, t, m.Body)} })
-	}
-	switch k := s.Choose(len(lies) + 2); k {
-	case 0:
-		return say(m)
-	case len(lies) + 1:
-		return nil
-	default:
-		return lies[k-1]()
-	}
+	return appendReport(nil, nil, forged(m.Seq, problem.Another(s, t, v)))
 }
 
 // forged are votes for a value in all phases of the view before.
-func forged(view uint64, value []byte) (votes [phases][]vote) {
-	if view > 1 {
-		for k := range votes {
-			votes[k] = []vote{{view - 1, value}}
-		}
+func forged(view uint64, value []byte) votes {
+	if view <= 1 {
+		return votes{}
 	}
-	return votes
-}
-
-// another returns the other value: the lie of the layer above if there is one, otherwise the value with a mark
-// appended, or removed if it is already there.
-func another(s *parley.Step, t *parley.Turn, value []byte) []byte {
-	if t.Body != nil {
-		if told := t.Body(s, value); told != nil {
-			return told
-		}
-	}
-	const mark = '\''
-	if last := len(value) - 1; last >= 0 && value[last] == mark {
-		return slices.Clip(value[:last])
-	}
-	return append(slices.Clip(value), mark)
+	list := []vote{{view - 1, value}}
+	return votes{list, list, list, list}
 }

@@ -1,108 +1,14 @@
 package tetra
 
 import (
-	"bytes"
-	"fmt"
-	"slices"
-
 	"parley"
 	"parley/agreement/problem"
 )
 
-// properties returns the properties of the agreement. Two of them have the names of problem.Byzantine, but demand
-// less: correct processes may decide on nothing although the source is correct, and after a restart a process
-// announces its decision again.
-func properties(source parley.ID) []parley.Property {
-	general := problem.ByzantineOfAll(source)
-	named := func(name string) parley.Property {
-		return general[slices.IndexFunc(general, func(p parley.Property) bool { return p.Name == name })]
-	}
-	termination := named(problem.Termination)
-	termination.Says = "every correct process decides"
-	return []parley.Property{
-		named(problem.Agreement),
-		{
-			Name: problem.Validity, Mode: parley.Always,
-			Says: "if the source is correct, every correct process decides on its value, or on nothing, shown as \"\"",
-			Check: func(h *parley.History) error {
-				value, _ := proposed(h, source)
-				for id, v := range inOrder(h) {
-					if !h.Faulty.Has(source) && len(v) > 0 && !bytes.Equal(v, value) {
-						return fmt.Errorf("%s decided %s, but the correct source proposed %s", h.Name(id),
-							parley.Printable(v), parley.Printable(value))
-					}
-				}
-				return nil
-			},
-			Vacuous: func(h *parley.History) string {
-				if h.Faulty.Has(source) {
-					return "the source is faulty"
-				}
-				return undecided(h)
-			},
-		},
-		termination,
-		{
-			Name: problem.Integrity, Says: "no correct process decides twice without a restart in between",
-			Mode: parley.Always, Check: checkOnce, Vacuous: undecided,
-		},
-	}
-}
-
-// proposed returns the first request at the source.
-func proposed(h *parley.History, source parley.ID) (value []byte, given bool) {
-	for _, r := range h.Requests {
-		if r.At == source && r.Msg.Kind == parley.Propose {
-			return r.Msg.Body, true
-		}
-	}
-	return nil, false
-}
-
-// inOrder iterates over the decisions of correct processes, by process.
-func inOrder(h *parley.History) func(yield func(parley.ID, []byte) bool) {
-	return func(yield func(parley.ID, []byte) bool) {
-		decided := problem.Decisions(h)
-		for id := range parley.ID(h.N) {
-			if v, done := decided[id]; done && !yield(id, v) {
-				return
-			}
-		}
-	}
-}
-
-func undecided(h *parley.History) string {
-	if len(problem.Decisions(h)) == 0 {
-		return "no correct process decides"
-	}
-	return ""
-}
-
-func checkOnce(h *parley.History) error {
-	last := make(map[parley.ID]uint64) // when a process last decided
-	for _, d := range h.Deliveries {
-		if d.Msg.Kind != parley.Decide || !h.Correct(d.At) {
-			continue
-		}
-		before, again := last[d.At]
-		back := func(r parley.ExternalEvent) bool { return r.At == d.At && before < r.Order && r.Order < d.Order }
-		if again && !slices.ContainsFunc(h.Restarts, back) {
-			return fmt.Errorf("%s decided twice", h.Name(d.At))
-		}
-		last[d.At] = d.Order
-	}
-	return nil
-}
-
 // promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
-	safe := ""
-	switch err := problem.OralBound(a.N, a.M); {
-	case err != nil:
-		safe = err.Error()
-	case a.Faulty > a.M:
-		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
-	case a.Processes.LostDisk:
+	safe := problem.Lacks(a, problem.OralBound)
+	if safe == "" && a.Processes.LostDisk {
 		safe = "a process restarted without its durable state, and counts as faulty"
 	}
 	live := safe

@@ -39,10 +39,10 @@ func New(c Config) parley.Protocol {
 		M:          c.M,
 		Proposers:  parley.SetOf(c.Source),
 		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
-		Properties: properties(c.Source),
+		Properties: problem.ByzantineOrNothing(c.Source),
 		Promises:   promises,
 		Bound:      problem.OralBound,
-		Cost:       cost,
+		Cost:       problem.EchoCost,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
 			return slices.Values([]string{explain(c.N, m, name)})
@@ -85,9 +85,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 			}
 			c.Source = id
 		}
-		if c.Wait == 0 { // would mean the default
-			return parley.FlagErrorf("wait", "0 ticks: allowed are 1 to %d", maxWait)
-		}
 		return c.check()
 	}
 }
@@ -103,12 +100,11 @@ const (
 // process is an agreement of its own: values stand for themselves, and view 0 begins when the process starts.
 type process struct {
 	c    Config
-	self parley.ID
 	slot *Instance
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{c: c, self: self}
+	p := &process{c: c}
 	p.slot = NewInstance(self, c.Source, c.N, c.M, problem.MaxValue, p)
 	return p
 }
@@ -160,80 +156,56 @@ func (p *process) Entered(s *parley.Step, view uint64) {
 // Decided delivers the decision.
 func (p *process) Decided(s *parley.Step, value []byte) {
 	s.StopTimer(viewTimer)
-	s.Deliver(p.self, parley.Msg{Kind: parley.Decide, Body: value})
+	s.Deliver(s.Self, parley.Msg{Kind: parley.Decide, Body: value})
 }
 
 // State visits every variable.
 func (p *process) State(v *parley.Vars) { v.Machine("agreement", p.slot) }
 
-// cost counts an agreement without faults, which is one broadcast of Bracha: the source's proposal to all others, and
-// an ECHO and a READY from each process to each other.
-func cost(n, _ int) parley.Cost {
-	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
-	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
-}
-
+// explain writes a message for people.
 func explain(n int, m parley.Msg, name func(parley.ID) string) string {
-	value := "nothing"
-	if len(m.Body) > 0 {
-		value = parley.Printable(m.Body)
-	}
+	value := shown(m.Body, "nothing")
 	switch m.Kind {
-	case Proposal:
-		if m.Seq > 0 {
+	case Proposal, Echo, Ready, Vouch, Decided:
+		if m.Kind == Proposal && m.Seq > 0 {
 			return fmt.Sprintf("view %d: propose %s", m.Seq, value)
 		}
-		return "propose " + value
-	case Echo:
-		return "echo " + value
-	case Ready:
-		return "ready for " + value
-	case Vouch:
-		return "vouch for " + value
+		return map[parley.Kind]string{
+			Proposal: "propose ", Echo: "echo ", Ready: "ready for ", Vouch: "vouch for ", Decided: "decided ",
+		}[m.Kind] + value
+	case Vote:
+		return fmt.Sprintf("view %d, vote %d: %s", m.Seq, m.Value, value)
+	case Witness:
+		return fmt.Sprintf("claim of %s: ready for %s", name(m.Origin), shown(m.Body, "no value"))
 	case Wish:
-		var parts []string
+		text := ""
 		if m.Seq > 0 {
-			parts = append(parts, fmt.Sprintf("begin view %d?", m.Seq))
+			text = fmt.Sprintf("begin view %d? ", m.Seq)
 		}
 		if m.Value == 1 {
-			parts = append(parts, "repeat what you sent")
+			text += "repeat what you sent"
 		}
-		return strings.Join(parts, " ")
+		return strings.TrimSpace(text)
 	case Enter:
-		claim, votes, ok := readReport(m.Body, max(m.Seq, 1), n, problem.MaxValue)
+		claim, cast, ok := readReport(m.Body, max(m.Seq, 1), n, problem.MaxValue)
 		if !ok {
 			return "a report that cannot be read"
 		}
-		return fmt.Sprintf("in view %d: %s", m.Seq, describe(claim, votes))
-	case Witness:
-		return "claim of " + name(m.Origin) + ": " + claimed(m.Body)
-	case Vote:
-		return fmt.Sprintf("view %d, vote %d: %s", m.Seq, m.Value, value)
-	case Decided:
-		return "decided " + value
+		text := fmt.Sprintf("in view %d: ready for %s", m.Seq, shown(claim, "no value"))
+		for k := range cast {
+			if x := latest(cast[k]); x.view > 0 {
+				text += fmt.Sprintf("; vote %d of view %d for %s", k+1, x.view, shown(x.value, "nothing"))
+			}
+		}
+		return text
 	}
 	return "a message of no kind"
 }
 
-// claimed writes a claim about view 0.
-func claimed(claim []byte) string {
-	if len(claim) == 0 {
-		return "ready for no value"
+// shown writes a value. An empty value is none.
+func shown(value []byte, none string) string {
+	if len(value) == 0 {
+		return none
 	}
-	return "ready for " + parley.Printable(claim)
-}
-
-// describe writes a report: for which value the process was ready in view 0, and its last vote in each phase.
-func describe(claim []byte, votes [phases][]vote) string {
-	text := claimed(claim)
-	for k, list := range votes {
-		if x := latest(list); x.view > 0 {
-			value := "nothing"
-			if len(x.value) > 0 {
-				value = parley.Printable(x.value)
-			}
-			text += fmt.Sprintf("; vote %d of view %d for %s", k+1, x.view, value)
-		}
-	}
-	return text
+	return parley.Printable(value)
 }

@@ -3,6 +3,7 @@ package tetra
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"parley"
 )
@@ -24,7 +25,7 @@ func Decides(rec []byte) bool { return len(rec) > 0 && rec[0] == byte(Decided) }
 type memory struct {
 	given, echo, ready word // the source's own value; for what this process said ECHO and READY
 	view               uint64
-	votes              [phases][]vote // for each value the last view of a vote for it; in the order of values
+	votes              votes
 	decision           word
 }
 
@@ -40,13 +41,9 @@ func (d *memory) Spoke() bool { return d.given.said || d.echo.said || d.ready.sa
 // entry is the ENTER of the current view. Its report holds the votes of earlier views, and the claim about view 0,
 // which the process has left.
 func (d *memory) entry() parley.Msg {
-	var before [phases][]vote
-	for k := range d.votes {
-		for _, x := range d.votes[k] {
-			if x.view < d.view {
-				before[k] = append(before[k], x)
-			}
-		}
+	var before votes
+	for k, list := range d.votes {
+		before[k] = slices.DeleteFunc(slices.Clone(list), func(x vote) bool { return x.view >= d.view })
 	}
 	return parley.Msg{Kind: Enter, Seq: d.view, Body: appendReport(nil, d.ready.value, before)}
 }
@@ -58,20 +55,17 @@ func (d *memory) voted(phase int) bool { return latest(d.votes[phase-1]).view ==
 // the record belongs to an instance. Restart follows the last record.
 func (d *memory) Replay(rec []byte) bool {
 	r := parley.Reader{Rest: rec}
-	var kind parley.Kind
-	if first := r.Take(1); !r.Bad {
-		kind = parley.Kind(first[0])
-	}
-	rest := func() word { return word{true, some(r.Rest)} }
+	kind := parley.Kind(r.Number(uint64(Decided)))
+	said := word{true, some(r.Rest)}
 	switch kind {
 	case Proposal:
-		d.given = rest()
+		d.given = said
 	case Echo:
-		d.echo = rest()
+		d.echo = said
 	case Ready:
-		d.ready = rest()
+		d.ready = said
 	case Decided:
-		d.decision = rest()
+		d.decision = said
 	case Enter:
 		d.view = r.Number(maxView)
 	case Vote:
@@ -96,9 +90,9 @@ func some(b []byte) []byte {
 
 // appendReport appends the body of an ENTER: the value of the claim, which is empty if the process was ready for none,
 // and for each phase the number of votes, and for each vote its view and its value, in the order of values.
-func appendReport(b, claim []byte, votes [phases][]vote) []byte {
+func appendReport(b, claim []byte, all votes) []byte {
 	b = parley.AppendBytes(b, claim)
-	for _, list := range votes {
+	for _, list := range all {
 		b = binary.AppendUvarint(b, uint64(len(list)))
 		for _, x := range list {
 			b = parley.AppendBytes(binary.AppendUvarint(b, x.view), x.value)
@@ -108,7 +102,7 @@ func appendReport(b, claim []byte, votes [phases][]vote) []byte {
 }
 
 // readReport reads the body of an ENTER of a view. A correct process votes for at most n values and for nothing.
-func readReport(b []byte, view uint64, n, limit int) (claim []byte, votes [phases][]vote, ok bool) {
+func readReport(b []byte, view uint64, n, limit int) (claim []byte, all votes, ok bool) {
 	r := parley.Reader{Rest: b}
 	value := func() []byte {
 		v := some(r.Bytes())
@@ -116,17 +110,17 @@ func readReport(b []byte, view uint64, n, limit int) (claim []byte, votes [phase
 		return v
 	}
 	claim = value()
-	for k := range votes {
+	for k, list := range all {
 		for range r.Number(uint64(n) + 1) {
 			x := vote{r.Number(view - 1), value()}
-			list := votes[k]
 			if r.Bad || x.view == 0 || len(list) > 0 && bytes.Compare(list[len(list)-1].value, x.value) >= 0 {
-				return nil, votes, false
+				return nil, all, false
 			}
-			votes[k] = append(list, x)
+			list = append(list, x)
 		}
+		all[k] = list
 	}
-	return claim, votes, r.Done()
+	return claim, all, r.Done()
 }
 
 // misfit returns what is wrong with a message, in itself or from this process, or "".
@@ -172,9 +166,7 @@ func (d *memory) state(v *parley.Vars) {
 	d.echo.state(v, "echo")
 	d.ready.state(v, "ready")
 	parley.Num(v, "view", &d.view)
-	for k := range d.votes {
-		stateVotes(v, voteNames[k], &d.votes[k])
-	}
+	d.votes.state(v)
 	d.decision.state(v, "decision")
 }
 
@@ -188,9 +180,7 @@ func (h *hearsay) state(v *parley.Vars) {
 		parley.Num(v, "wish", &p.wish)
 		parley.PerProcess(v, "claim, by", p.claims, func(_ parley.ID, w *word) { w.state(v, "ready") })
 		parley.Num(v, "report of view", &p.report.view)
-		for k := range p.report.votes {
-			stateVotes(v, voteNames[k], &p.report.votes[k])
-		}
+		p.report.votes.state(v)
 		for k := range p.votes {
 			p.votes[k].state(v, voteNames[k])
 		}
@@ -211,6 +201,8 @@ func (x *vote) state(v *parley.Vars, name string) {
 	v.Bytes(name, &x.value)
 }
 
-func stateVotes(v *parley.Vars, name string, list *[]vote) {
-	parley.Slice(v, name, list, func(_ int, x *vote) { x.state(v, "view") })
+func (x *votes) state(v *parley.Vars) {
+	for k := range x {
+		parley.Slice(v, voteNames[k], &x[k], func(_ int, y *vote) { y.state(v, "view") })
+	}
 }

@@ -42,7 +42,6 @@
 package tetra
 
 import (
-	"bytes"
 	"slices"
 
 	"parley"
@@ -112,9 +111,7 @@ func (i *Instance) Propose(s *parley.Step, value []byte) {
 	if i.self != i.heard.source || i.given.said || i.view > 0 || len(value) == 0 {
 		return
 	}
-	i.given = word{true, value}
-	s.Append(valueRecord(Proposal, value))
-	i.sendAll(s, parley.Msg{Kind: Proposal, Body: value})
+	i.say(s, Proposal, &i.given, value)
 	i.Try(s)
 }
 
@@ -138,6 +135,11 @@ func (i *Instance) Timeout(s *parley.Step) {
 // asks the others to do the same.
 func (i *Instance) Restart(s *parley.Step) {
 	i.wished, i.proposed = i.view, i.view // in this view it may have proposed before, so it does not propose again
+	for _, x := range i.votes[0] {
+		if len(x.value) > 0 { // it vouched for the value before it voted for it
+			i.heard.vouch(i.self, x.value)
+		}
+	}
 	for _, m := range i.said() {
 		i.sendAll(s, m)
 	}
@@ -169,24 +171,26 @@ func (i *Instance) take(s *parley.Step, from parley.ID, m parley.Msg) {
 		i.sendAll(s, parley.Msg{Kind: Witness, Origin: from, Body: claim})
 	// upon WISH from q that asks for it: repeat to q all that was said
 	case m.Kind == Wish && m.Value == 1:
-		i.Repeat(s, from)
+		for _, m := range i.said() {
+			s.Send(from, m)
+		}
 	// upon WISH(r > 0) from q, decided: send DECIDED to q
 	case m.Kind == Wish && m.Seq > 0 && i.decision.said:
 		s.Send(from, parley.Msg{Kind: Decided, Body: i.decision.value})
 	}
 }
 
+// say makes a first word durable, and sends it to all.
+func (i *Instance) say(s *parley.Step, kind parley.Kind, w *word, value []byte) {
+	*w = word{true, value}
+	s.Append(valueRecord(kind, value))
+	i.sendAll(s, parley.Msg{Kind: kind, Body: value})
+}
+
 // sendAll sends to all processes, to the process itself in the same step.
 func (i *Instance) sendAll(s *parley.Step, m parley.Msg) {
 	s.SendAll(m)
 	i.take(s, i.self, m)
-}
-
-// Repeat sends to q all that this process has said. The owner calls it for a new session with q.
-func (i *Instance) Repeat(s *parley.Step, q parley.ID) {
-	for _, m := range i.said() {
-		s.Send(q, m)
-	}
 }
 
 // Ask asks all others to repeat what they have said.
@@ -199,8 +203,7 @@ func (i *Instance) Backed(value []byte) bool {
 }
 
 // Wanted returns the values that are backed but whose data this process does not hold.
-func (i *Instance) Wanted() [][]byte {
-	var out [][]byte
+func (i *Instance) Wanted() (out [][]byte) {
 	for _, x := range i.heard.vouched {
 		if x.who.Len() >= i.heard.some && !i.holds(x.value) {
 			out = append(out, x.value)
@@ -215,63 +218,61 @@ func (i *Instance) Wanted() [][]byte {
 // Knows reports whether process q said that it has decided.
 func (i *Instance) Knows(q parley.ID) bool { return i.heard.peers[q].decided.said }
 
-// Try takes all steps that are possible now.
+// Try takes all steps that are possible now. Each step requests an effect.
 func (i *Instance) Try(s *parley.Step) {
-	for i.step(s) {
+	for before := -1; before < s.Mark(); {
+		before = s.Mark()
+		if i.view == 0 {
+			i.vouchFirst(s)
+			i.becomeReady(s)
+		}
+		i.decide(s)
+		i.followWish(s)
+		i.enter(s)
+		if i.view > 0 {
+			i.vouch(s)
+			i.lead(s)
+			i.vote(s)
+		}
 	}
-}
-
-// step takes one step, and reports whether there was one.
-func (i *Instance) step(s *parley.Step) bool {
-	return i.view == 0 && (i.vouchFirst(s) || i.becomeReady(s)) || i.decide(s) || i.followWish(s) || i.enter(s) ||
-		i.view > 0 && (i.vouch(s) || i.lead(s) || i.vote(s))
 }
 
 // vouchFirst: PROPOSE(0, v) heard, holds(v), no echo: echo := v; Append; send ECHO(v) to all.
-func (i *Instance) vouchFirst(s *parley.Step) bool {
-	v := i.heard.first
-	if !v.said || i.echo.said || !i.holds(v.value) {
-		return false
+func (i *Instance) vouchFirst(s *parley.Step) {
+	if v := i.heard.first; v.said && !i.echo.said && i.holds(v.value) {
+		i.say(s, Echo, &i.echo, v.value)
 	}
-	i.echo = v
-	s.Append(valueRecord(Echo, v.value))
-	i.sendAll(s, parley.Msg{Kind: Echo, Body: v.value})
-	return true
 }
 
 // becomeReady: ECHO(v) of Q, or READY(v) of m+1, no ready: ready := v; Append; send READY(v) to all.
-func (i *Instance) becomeReady(s *parley.Step) bool {
+func (i *Instance) becomeReady(s *parley.Step) {
 	if i.ready.said {
-		return false
+		return
 	}
 	v := i.heard.common(echoes, i.heard.quorum)
 	if !v.said {
 		v = i.heard.common(readies, i.heard.some)
 	}
-	if !v.said {
-		return false
+	if v.said {
+		i.say(s, Ready, &i.ready, v.value)
 	}
-	i.ready = v
-	s.Append(valueRecord(Ready, v.value))
-	i.sendAll(s, parley.Msg{Kind: Ready, Body: v.value})
-	return true
 }
 
 // decide, in any view: READY(v) of Q, or VOTE(r, 4, v) of Q for one r, or DECIDED(v) of m+1, not decided: decided :=
 // v; Append; indicate; if view > 0 send DECIDED(v) to all.
-func (i *Instance) decide(s *parley.Step) bool {
+func (i *Instance) decide(s *parley.Step) {
 	if i.decision.said {
-		return false
+		return
 	}
 	v := i.heard.common(readies, i.heard.quorum)
-	if !v.said {
-		v = i.heard.elected(phases, 0)
+	if x := i.heard.elected(phases); !v.said && x.view > 0 {
+		v = word{true, x.value}
 	}
 	if !v.said {
 		v = i.heard.common(decisions, i.heard.some)
 	}
 	if !v.said {
-		return false
+		return
 	}
 	i.decision = v
 	s.Append(valueRecord(Decided, v.value))
@@ -279,25 +280,21 @@ func (i *Instance) decide(s *parley.Step) bool {
 		i.sendAll(s, parley.Msg{Kind: Decided, Body: v.value})
 	}
 	i.owner.Decided(s, v.value)
-	return true
 }
 
 // followWish: m+1 wish for >= x, x > max(wished, view), x the greatest such: wished := x; send WISH(x) to all.
-func (i *Instance) followWish(s *parley.Step) bool {
-	x := i.heard.wished(i.heard.some, max(i.wished, i.view))
-	if x == 0 {
-		return false
+func (i *Instance) followWish(s *parley.Step) {
+	if x := i.heard.wished(i.heard.some); x > max(i.wished, i.view) {
+		i.wished = x
+		i.sendAll(s, parley.Msg{Kind: Wish, Seq: x})
 	}
-	i.wished = x
-	i.sendAll(s, parley.Msg{Kind: Wish, Seq: x})
-	return true
 }
 
 // enter: Q wish for >= x > view, x the greatest such: view := x; Append; send ENTER(x, ready, votes) to all.
-func (i *Instance) enter(s *parley.Step) bool {
-	x := i.heard.wished(i.heard.quorum, i.view)
-	if x == 0 {
-		return false
+func (i *Instance) enter(s *parley.Step) {
+	x := i.heard.wished(i.heard.quorum)
+	if x <= i.view {
+		return
 	}
 	i.view = x
 	s.Append(viewRecord(x))
@@ -305,27 +302,23 @@ func (i *Instance) enter(s *parley.Step) bool {
 	if !i.decision.said {
 		i.owner.Entered(s, x)
 	}
-	return true
 }
 
 // vouch: v of which m+1 say ECHO(v) or VOUCH(v), holds(v), not said by this process: send VOUCH(v) to all.
-func (i *Instance) vouch(s *parley.Step) bool {
-	for k := range i.heard.vouched {
-		x := &i.heard.vouched[k]
+func (i *Instance) vouch(s *parley.Step) {
+	for _, x := range i.heard.vouched {
 		if x.who.Len() >= i.heard.some && !x.who.Has(i.self) && i.holds(x.value) {
 			i.sendAll(s, parley.Msg{Kind: Vouch, Body: x.value})
-			return true
 		}
 	}
-	return false
 }
 
 // lead: leader(r), not proposed: if some v has ECHO/VOUCH of 2m+1, its own too, and safe(v, 3, 2, Q): send PROPOSE(r,
 // v) to all, else if safe(nothing, 3, 2, Q): send PROPOSE(r, nothing) to all.
-func (i *Instance) lead(s *parley.Step) bool {
+func (i *Instance) lead(s *parley.Step) {
 	h := &i.heard
-	if i.heard.leader(i.view) != i.self || i.proposed >= i.view {
-		return false
+	if h.leader(i.view) != i.self || i.proposed >= i.view {
+		return
 	}
 	at := slices.IndexFunc(h.vouched, func(x vouched) bool {
 		return x.who.Len() >= 2*h.m+1 && x.who.Has(i.self) && h.safe(i.view, x.value, 3, 2, h.quorum)
@@ -334,31 +327,27 @@ func (i *Instance) lead(s *parley.Step) bool {
 	if at >= 0 {
 		v = h.vouched[at].value
 	} else if !h.safe(i.view, nil, 3, 2, h.quorum) {
-		return false
+		return
 	}
 	i.proposed = i.view
 	i.sendAll(s, parley.Msg{Kind: Proposal, Seq: i.view, Body: v})
-	return true
 }
 
 // vote: PROPOSE(r, v) of leader(r), v nothing or vouched for by this process and held, no vote 1 in r, safe(v, 4, 1,
 // m+1): vote (r, 1, v). VOTE(r, k-1, v) of Q, no vote k in r: vote (r, k, v).
-func (i *Instance) vote(s *parley.Step) bool {
+func (i *Instance) vote(s *parley.Step) {
 	h := &i.heard
-	offer := h.peers[i.heard.leader(i.view)].offer
+	offer := h.peers[h.leader(i.view)].offer
 	if offer.view == i.view && !i.voted(1) &&
 		(len(offer.value) == 0 || h.who(offer.value).Has(i.self) && i.holds(offer.value)) &&
 		h.safe(i.view, offer.value, 4, 1, h.some) {
 		i.cast(s, 1, offer.value)
-		return true
 	}
 	for k := 2; k <= phases; k++ {
-		if v := h.elected(k-1, i.view); v.said && !i.voted(k) {
-			i.cast(s, k, v.value)
-			return true
+		if x := h.elected(k - 1); x.view == i.view && !i.voted(k) {
+			i.cast(s, k, x.value)
 		}
 	}
-	return false
 }
 
 // cast: votes[k][v] := r; Append; send VOTE(r, k, v) to all.
@@ -373,51 +362,31 @@ func (i *Instance) cast(s *parley.Step, phase int, value []byte) {
 func (i *Instance) holds(value []byte) bool { return len(value) == 0 || i.owner.Holds(value) }
 
 // said returns all that this process has said and must be able to repeat.
-func (i *Instance) said() []parley.Msg {
-	var out []parley.Msg
-	say := func(kind parley.Kind, w word) {
-		if w.said {
-			out = append(out, parley.Msg{Kind: kind, Body: w.value})
+func (i *Instance) said() (out []parley.Msg) {
+	h := &i.heard
+	add := func(said bool, m parley.Msg) {
+		if said {
+			out = append(out, m)
 		}
 	}
-	say(Proposal, i.given)
-	say(Echo, i.echo)
-	say(Ready, i.ready)
-	if i.wished > 0 {
-		out = append(out, parley.Msg{Kind: Wish, Seq: i.wished})
+	add(i.given.said, parley.Msg{Kind: Proposal, Body: i.given.value})
+	add(i.echo.said, parley.Msg{Kind: Echo, Body: i.echo.value})
+	add(i.ready.said, parley.Msg{Kind: Ready, Body: i.ready.value})
+	add(i.wished > 0, parley.Msg{Kind: Wish, Seq: i.wished})
+	for q := range parley.ID(h.n) {
+		w := h.peers[q].claims[i.self]
+		add(w.said && q != i.self, parley.Msg{Kind: Witness, Origin: q, Body: w.value})
 	}
-	for q := range i.heard.peers {
-		if w := i.heard.peers[q].claims[i.self]; w.said && parley.ID(q) != i.self {
-			out = append(out, parley.Msg{Kind: Witness, Origin: parley.ID(q), Body: w.value})
-		}
+	for _, x := range h.vouched {
+		add(x.who.Has(i.self) && !i.echo.is(x.value), parley.Msg{Kind: Vouch, Body: x.value})
 	}
-	// It has vouched for a value in view r > 0 if it voted for the value, also before a restart.
-	vouches := func(value []byte) {
-		if !i.echo.said || !bytes.Equal(i.echo.value, value) {
-			say(Vouch, word{len(value) > 0, value})
-		}
-	}
-	for _, x := range i.votes[0] {
-		vouches(x.value)
-	}
-	for k := range i.heard.vouched {
-		x := &i.heard.vouched[k]
-		voted := slices.ContainsFunc(i.votes[0], func(y vote) bool { return bytes.Equal(x.value, y.value) })
-		if x.who.Has(i.self) && !voted {
-			vouches(x.value)
-		}
-	}
-	if i.view > 0 {
-		out = append(out, i.entry())
-	}
-	if offer := i.heard.peers[i.self].offer; offer.view == i.view && i.view > 0 {
-		out = append(out, parley.Msg{Kind: Proposal, Seq: i.view, Body: offer.value})
-	}
+	add(i.view > 0, i.entry())
+	offer := h.peers[i.self].offer
+	add(i.view > 0 && i.view == offer.view, parley.Msg{Kind: Proposal, Seq: i.view, Body: offer.value})
 	for k := range i.votes {
-		if x := latest(i.votes[k]); x.view > 0 {
-			out = append(out, parley.Msg{Kind: Vote, Seq: x.view, Value: uint64(k + 1), Body: x.value})
-		}
+		x := latest(i.votes[k])
+		add(x.view > 0, parley.Msg{Kind: Vote, Seq: x.view, Value: uint64(k + 1), Body: x.value})
 	}
-	say(Decided, i.decision)
+	add(i.decision.said, parley.Msg{Kind: Decided, Body: i.decision.value})
 	return out
 }

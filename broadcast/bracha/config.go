@@ -56,7 +56,7 @@ func New(c Config) parley.Protocol {
 			consistency, totality),
 		Promises: promises,
 		Bound:    agree.OralBound,
-		Cost:     cost,
+		Cost:     agree.EchoCost,
 		Size:     func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
 		Explain:  explain,
 		Lies:     lies,
@@ -78,13 +78,6 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		}
 		return c.check()
 	}
-}
-
-// cost counts one broadcast without faults: the sender's messages, and an echo and a ready from each process
-// to each other.
-func cost(n, _ int) parley.Cost {
-	one := parley.Traffic{Messages: uint64(max(n-1, 0))}
-	return parley.Cost{Rounds: 3, PerRound: []parley.Traffic{one, one.Times(uint64(n)), one.Times(uint64(n))}}
 }
 
 // promises returns which properties hold under the conditions of a run.

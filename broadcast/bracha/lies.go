@@ -1,6 +1,9 @@
 package bracha
 
-import "parley"
+import (
+	"parley"
+	agree "parley/agreement/problem"
+)
 
 // lies: in place of a value a liar may send another one, or both, or another one twice; it may vouch at once
 // for what it sends, without waiting for others; or it stays silent. It may lie differently to each receiver.
@@ -14,7 +17,7 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 			said.Msg.Kind, said.Msg.Body = kind, value
 			out = append(out, said)
 		}
-		lie := func() []byte { return another(s, t, m.Body) }
+		lie := func() []byte { return agree.Another(s, t, m.Body) }
 		var choice int
 		if m.Kind == Ready {
 			choice = [...]int{0, 1, 4, 5, 6}[s.Choose(5)]
@@ -43,19 +46,4 @@ func lies(s *parley.Step, t *parley.Turn) []parley.Outgoing {
 		}
 	}
 	return out
-}
-
-// another returns the other value: the lie of the layer above if there is one, otherwise the value with a
-// mark appended, or removed if it is already there.
-func another(s *parley.Step, t *parley.Turn, value []byte) []byte {
-	if t.Body != nil {
-		if told := t.Body(s, value); told != nil {
-			return told
-		}
-	}
-	const mark = '\''
-	if last := len(value) - 1; last >= 0 && value[last] == mark {
-		return value[:last:last]
-	}
-	return append(value[:len(value):len(value)], mark)
 }
