@@ -62,6 +62,16 @@ func TestForcedWishes(t *testing.T) {
 	x.expect(3, 1, "after a quorum of wishes", "ENTER in view 1: ready for no value")
 }
 
+// A process whose clock is slow only follows the wishes of the others. After view 0 it asks them to repeat what it may
+// have missed, as if its own time were up.
+func TestForcedFollowerAsks(t *testing.T) {
+	x := newScript(t, 0)
+	x.wish(3, 1, 0, 1)
+	x.expect(3, 1, "follows in view 0", "WISH begin view 1?", "ENTER in view 1: ready for no value")
+	x.wish(3, 2, 0, 1)
+	x.expect(3, 1, "follows in view 1", "WISH begin view 2? repeat what you sent", "ENTER in view 2: ready for no value")
+}
+
 // A process that decided in view 0 answers a process that did not.
 func TestForcedAnswerAfterDecision(t *testing.T) {
 	x := newScript(t, 0)

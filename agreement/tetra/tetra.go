@@ -115,19 +115,14 @@ func (i *Instance) Propose(s *parley.Step, value []byte) {
 	i.Try(s)
 }
 
-// Timeout: upon timeout, not decided: wished := max(wished, view+1); send WISH(wished). At the second timeout of a
-// view a message may have been lost, so it asks the others to repeat what they said.
+// Timeout: upon timeout, not decided: wished := max(wished, view+1); send WISH(wished).
 func (i *Instance) Timeout(s *parley.Step) {
 	if i.decision.said {
 		return
 	}
-	wish := parley.Msg{Kind: Wish}
-	if i.wished > i.view || i.view > 0 {
-		wish.Value = 1
-	}
+	again := i.wished > i.view
 	i.wished = max(i.wished, i.view+1)
-	wish.Seq = i.wished
-	i.sendAll(s, wish)
+	i.wish(s, again)
 	i.Try(s)
 }
 
@@ -286,8 +281,18 @@ func (i *Instance) decide(s *parley.Step) {
 func (i *Instance) followWish(s *parley.Step) {
 	if x := i.heard.wished(i.heard.some); x > max(i.wished, i.view) {
 		i.wished = x
-		i.sendAll(s, parley.Msg{Kind: Wish, Seq: x})
+		i.wish(s, false)
 	}
+}
+
+// wish sends WISH(wished) to all. If this process wishes again, or a view after view 0 failed, it may have missed a
+// message. Then it asks the others to repeat what they said.
+func (i *Instance) wish(s *parley.Step, again bool) {
+	m := parley.Msg{Kind: Wish, Seq: i.wished}
+	if again || i.view > 0 {
+		m.Value = 1
+	}
+	i.sendAll(s, m)
 }
 
 // enter: Q wish for >= x > view, x the greatest such: view := x; Append; send ENTER(x, ready, votes) to all.

@@ -383,6 +383,9 @@ func (p *process) deliver(s *parley.Step) bool {
 	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
 		s.Deliver(source, carried(source, seq, p.total, request))
 	})
+	if k.told() > p.c.M { // it missed messages of this slot, and perhaps of the next one
+		p.lost = max(p.lost, k.number+1)
+	}
 	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)

@@ -74,6 +74,28 @@ func TestAsksWhatItLost(t *testing.T) {
 	}
 }
 
+// A process was down while the others spoke in two slots. They tell it what they decided in the first slot. It then asks
+// them to repeat what they said in the second one.
+func TestAsksAfterItWasTold(t *testing.T) {
+	x := newScript(t, Config{Durable: true})
+	x.request(0, "a")
+	x.deliver(0, 2, 3)
+	x.request(0, "b")
+	x.deliver(0, 2)
+	x.lose(3)
+	x.restart(1, 1)
+	x.deliverIf(func(l letter) bool {
+		return (l.from == 1 || l.to == 1) && l.m.Seq < 2 && (l.m.Kind <= tetra.Decided || l.m.Kind >= Batch && l.m.Kind <= Cut)
+	})
+	if p := x.procs[1]; p.cur.number != 2 || !slices.ContainsFunc(x.flight, func(l letter) bool {
+		return l.from == 1 && l.m.Kind == tetra.Wish && l.m.Seq == 2 && l.m.Value == 1
+	}) {
+		t.Errorf("it is in slot %d, and sends %v", p.cur.number, x.flight)
+	}
+	x.settle(all...)
+	x.demand("b", all...)
+}
+
 // A process takes over a checkpoint only if m+1 processes tell it alike, and if it gets no further otherwise.
 func TestOneCheckpoint(t *testing.T) {
 	x := newScript(t, Config{})

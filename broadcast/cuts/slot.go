@@ -190,6 +190,16 @@ func (k *slot) expire(s *parley.Step) {
 	}
 }
 
+// told returns how many processes say that they have decided.
+func (k *slot) told() (count int) {
+	for q := range parley.ID(k.p.c.N) {
+		if k.in.Knows(q) {
+			count++
+		}
+	}
+	return count
+}
+
 // close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
 // correct processes know the decision, and tell it to every process that asks. The argument at holds the slots in
 // which the others have spoken last.
