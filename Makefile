@@ -169,6 +169,10 @@ chaos: build ## inject faults into five real nodes for CHAOS_FOR, one of which l
 audit: ## agree 1,000 times, with traitors of every kind among real processes, and audit the traces; ONLY selects some
 	$(GO) run ./internal/audit $(if $(ONLY),-only '$(ONLY)')
 
+.PHONY: audit-order
+audit-order: ## the same for the Byzantine total order alone, beside four busy loops; ONLY selects some
+	$(GO) run ./internal/audit -service order -stress 4 $(if $(ONLY),-only '$(ONLY)')
+
 .PHONY: chaos-short
 chaos-short: build ## kill and stop five real nodes for some seconds, and judge; needs no privileges
 	$(GO) run ./internal/chaos -parley bin/parley -bare -for 15s -seed 1 -only kill-quick,stop,restart-all
