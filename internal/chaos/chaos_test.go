@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -151,9 +150,9 @@ func TestNothingIsLostInMemory(t *testing.T) {
 		}
 		out := new(strings.Builder)
 		r := &run{
-			out: out, dir: dir, seed: 1, dice: dice{rand.New(rand.NewPCG(1, 0))}, fleet: fleet{w: w, heal: 30 * time.Second},
+			out: out, dir: dir, seed: 1, dice: newDice(1, count), fleet: fleet{w: w, heal: 30 * time.Second},
 		}
-		m, err := certify(dir, w, count)
+		m, err := certify(dir, w, count, crashServices)
 		if err != nil {
 			t.Fatal(err)
 		}
