@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/internal/must"
@@ -24,7 +23,8 @@ const leastAcknowledged = 2_500
 // most of the time is over.
 type byzantine struct {
 	*run
-	stop chan struct{} // closed when no more is broadcast
+	stop   chan struct{} // closed when no more is broadcast
+	enlist func(...int)  // has more nodes broadcast, and reads their deliveries
 }
 
 // byzantineFaults returns the kinds of faults of a Byzantine run, in the order in which they are listed. First come
@@ -102,7 +102,9 @@ func (n *node) lies() string {
 		must.Failf("%s lies no more: %v: see %s", nodeName(n.id), n.now().cmd.ProcessState, n.log)
 	}
 	said := n.now().last()
-	if !strings.Contains(said, "lies of the protocol") || strings.HasPrefix(said, "0 ") || strings.Contains(said, " 0 lies") {
+	var fields, kinds, chosen int
+	_, err := fmt.Sscanf(said, "%d lies of %d kinds, and %d lies of the protocol", &fields, &kinds, &chosen)
+	if err != nil || fields == 0 || chosen == 0 {
 		must.Failf("%s has not lied, but says %q: see %s", nodeName(n.id), said, n.log)
 	}
 	return said
@@ -111,31 +113,40 @@ func (n *node) lies() string {
 // do injects faults while one node lies, then ends that, and injects those that are tolerated only if no other node
 // is faulty. Then it judges.
 func (b *byzantine) do(ctx context.Context, o options, kinds []fault) error {
-	r := b.run
-	r.load = r.newLoad(cmp.Or(o.pace, 25*time.Millisecond), nil)
-	r.load.orders.Distrust(r.faulty.id)
-	fmt.Fprintf(r.out, "seed %d: four nodes on the loopback interface, of which %s lies, %v\n", r.seed,
-		nodeName(r.faulty.id), o.long)
-	b.stop = make(chan struct{})
-	whole, end := context.WithCancel(ctx)
-	defer end()
-	r.load.listen(whole, r.all()...)
-	r.load.start(whole, b.stop, r.seed, "load", r.all()...)
-	failed := b.injectBoth(ctx, whole, o, kinds)
-	took := r.load.now()
+	fmt.Fprintf(b.out, "seed %d: four nodes on the loopback interface, of which %s lies, %v\n", b.seed,
+		nodeName(b.faulty.id), o.long)
+	end := b.start(ctx, o)
+	failed := b.injectBoth(ctx, o, kinds)
+	took := b.load.now()
 	if failed == nil {
 		failed = b.finish(ctx)
 	}
 	end()
-	r.load.asks.Wait()
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
 	return errors.Join(failed, b.judge(o, took, failed == nil))
 }
 
+// start starts the load. The function that it returns ends the load, and waits until it has ended.
+func (b *byzantine) start(ctx context.Context, o options) (end func()) {
+	b.load = b.newLoad(cmp.Or(o.pace, 25*time.Millisecond), nil)
+	b.load.orders.Distrust(b.faulty.id)
+	b.stop = make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	b.enlist = func(nodes ...int) {
+		b.load.listen(ctx, nodes...)
+		b.load.start(ctx, b.stop, b.seed, "load", nodes...)
+	}
+	b.enlist(b.all()...)
+	return func() {
+		cancel()
+		b.load.asks.Wait()
+	}
+}
+
 // injectBoth injects the faults of both parts of the run.
-func (b *byzantine) injectBoth(ctx, whole context.Context, o options, kinds []fault) error {
+func (b *byzantine) injectBoth(ctx context.Context, o options, kinds []fault) error {
 	_, later := byzantineFaults()
 	var during, after []fault
 	for _, f := range kinds {
@@ -162,14 +173,14 @@ func (b *byzantine) injectBoth(ctx, whole context.Context, o options, kinds []fa
 		}}.attempt(ctx, b.run)
 		return err
 	}
-	if err := b.inject(ctx, b.repents(whole)); err != nil {
+	if err := b.inject(ctx, b.repents()); err != nil {
 		return fmt.Errorf("the end of the liar: %w", err)
 	}
 	return b.injectAll(ctx, o, after)
 }
 
 // repents returns the change from a node that lies to a correct one, which has an empty disk.
-func (b *byzantine) repents(whole context.Context) fault {
+func (b *byzantine) repents() fault {
 	return fault{name: "liar-ends", do: func(_ context.Context, r *run) string {
 		said, n := r.faulty.lies(), r.faulty
 		must.Do(n.kill())
@@ -178,8 +189,7 @@ func (b *byzantine) repents(whole context.Context) fault {
 		r.affects(n.id)
 		r.rejoin(n.id)
 		r.load.orders.Trust(n.id)
-		r.load.listen(whole, n.id)
-		r.load.start(whole, b.stop, r.seed, "load", n.id)
+		b.enlist(n.id)
 		return fmt.Sprintf("%s: %s; it restarts as a correct node with an empty disk", nodeName(n.id), said)
 	}}
 }

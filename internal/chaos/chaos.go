@@ -216,7 +216,7 @@ func (r *run) reread(ctx context.Context) (err error) {
 			return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
 		})
 		if rest := again.Missing(); rest != nil {
-			return fmt.Errorf("%s: %w: %w", nodeName(i), rest, err)
+			return fmt.Errorf("%s: %w", nodeName(i), errors.Join(rest, err))
 		}
 		return nil
 	})
