@@ -101,8 +101,9 @@ func main() {
 	if *service != "" {
 		list = []string{*service}
 	}
-	if flag.NArg() > 0 || *stress < 0 || list != nil && !slices.Contains(services, *service) {
-		flag.Usage()
+	if *stress < 0 || list != nil && !slices.Contains(services, *service) {
+		fmt.Fprintf(os.Stderr, "audit: -service %q -stress %d: services are %s, and 0 or more loops are allowed\n", *service,
+			*stress, strings.Join(services, ", "))
 		os.Exit(2)
 	}
 	var specs []spec
