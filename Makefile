@@ -164,10 +164,25 @@ test-net: ## run the tests of cut networks and full disks; needs Linux, root, /d
 chaos: build ## inject faults into five real nodes for CHAOS_FOR, one of which lies, and judge; needs what test-net needs; SEED and ONLY select
 	$(GO) test -c -o bin/liar.test ./cluster
 	$(GO) run ./internal/chaos -parley bin/parley -liar bin/liar.test -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
+	$(if $(ONLY),,$(MAKE) chaos-byzantine)
+
+.PHONY: chaos-byzantine
+chaos-byzantine: build ## kill and stop real nodes for CHAOS_FOR while another one lies in their Byzantine group, and judge; needs no privileges
+	$(GO) test -c -o bin/liar.test ./cluster
+	$(GO) run ./internal/chaos -byzantine -parley bin/parley -liar bin/liar.test -for $(CHAOS_FOR) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: chaos-byzantine-short
+chaos-byzantine-short: build ## the same for some seconds, with three kinds of faults
+	$(GO) test -c -o bin/liar.test ./cluster
+	$(GO) run ./internal/chaos -byzantine -parley bin/parley -liar bin/liar.test -for 12s -seed 1 -only kill-quick,stop,restart-all
 
 .PHONY: audit
 audit: ## agree 1,000 times, with traitors of every kind among real processes, and audit the traces; ONLY selects some
 	$(GO) run ./internal/audit $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: audit-order
+audit-order: ## audit only the Byzantine total order, beside four busy loops, with traitors of every kind; ONLY selects some
+	$(GO) run ./internal/audit -service order -stress 4 $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: chaos-short
 chaos-short: build ## kill and stop five real nodes for some seconds, and judge; needs no privileges
@@ -206,7 +221,7 @@ foreign: ## run the example nodes in Python and JavaScript; needs python3, and n
 	$(GO) test ./cli -run '^TestForeignExamples$$' -count=1 -v -examples
 
 .PHONY: real
-real: mutants-short audit-short chaos-short failover-short demo foreign tutorials ## run the tests that need real processes and real time, in their short form
+real: mutants-short audit-short chaos-short chaos-byzantine-short failover-short demo foreign tutorials ## run the tests that need real processes and real time, in their short form
 
 .PHONY: demo
 demo: ## run the demo: four processes agree although one lies, and continue after one is killed

@@ -5,12 +5,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
 	"parley/agreement/ballot"
+	"parley/agreement/tetra"
+	"parley/broadcast/cuts"
 	"parley/cluster"
 	"parley/cluster/link"
+	"parley/faulty"
 	"parley/membership/group"
 )
 
@@ -376,6 +380,74 @@ type liar struct {
 	counts   map[wireKind]int
 	sent     int // number of lies sent to connected nodes
 	begun    bool
+	ordered  bool         // its only channel has a group of level Byzantine
+	lane     bool         // then it tells no lies about its own batches, so that they are delivered
+	chosen   atomic.Int64 // lies of its protocol
+}
+
+// moods is the behavior of a liar in a Byzantine order: each second it changes between honesty, some lies, and many.
+func (l *liar) moods() faulty.Behavior {
+	rare := func(s *parley.Step, t *parley.Turn, k, n int) int {
+		if s.Choose(20) > 0 {
+			return 0
+		}
+		return faulty.Random.Choose(s, t, k, n)
+	}
+	honest := func(*parley.Step, *parley.Turn, int, int) int { return 0 }
+	list := []func(*parley.Step, *parley.Turn, int, int) int{
+		honest, rare, faulty.Random.Choose, rare, faulty.TwoFaced.Choose, honest, faulty.Flip.Choose,
+	}
+	return faulty.Behavior{Name: "moods", Model: faulty.Random.Model,
+		Choose: func(s *parley.Step, t *parley.Turn, k, n int) int {
+			if l.lane && k < len(t.Honest) && t.Honest[k].Msg.Kind == cuts.Batch {
+				return 0
+			}
+			second := int(s.Now / parley.Tick(time.Second) % parley.Tick(len(list))) // negative if the clock is wrong
+			choice := list[(second+len(list))%len(list)](s, t, k, n)
+			if choice > 0 {
+				l.chosen.Add(1)
+			}
+			return choice
+		}}
+}
+
+// lie returns a false version of a message.
+func (l *liar) lie(k wireKind, frame []byte) []byte {
+	if l.ordered {
+		if l.lane && k.kind == cuts.Batch {
+			return frame
+		}
+		return lieInOrder(l.r, frame, l.n)
+	}
+	return lie(l.r, k, frame, l.n)
+}
+
+// lieInOrder returns a message of a Byzantine order that is wrong in one to three fields.
+func lieInOrder(r *rand.Rand, frame []byte, n int) []byte {
+	e, m, err := parley.Decode(frame)
+	if err != nil {
+		return frame
+	}
+	p := &parts{n: n}
+	epoch := &field{number: uint64(e.Epoch)}
+	p.fields = append(p.fields, epoch)
+	made := p.message(e.Path, m, func(p *parts) {
+		if m.Kind != tetra.Proposal && m.Kind != cuts.Cut && m.Kind != cuts.Tips {
+			p.rest()
+			return
+		}
+		for p.number(); len(p.b) > 0 && !p.bad; { // a cut: numbers of batches, each but 0 with a digest
+			if p.number(); p.fields[len(p.fields)-1].number > 0 {
+				f := &field{kind: isBytes, bytes: p.cut(32)}
+				p.add(f, func(b []byte) []byte { return append(b, f.bytes...) })
+			}
+		}
+	}, true)
+	for range 1 + r.IntN(3) {
+		p.fields[r.IntN(len(p.fields))].change(r, n)
+	}
+	e.Epoch = uint32(epoch.number)
+	return parley.Encode(nil, e, made())
 }
 
 const remembered = 16
@@ -409,7 +481,7 @@ func (m mouth) Send(to parley.ID, class link.Class, channel uint32, head, body [
 	if k, ok := m.l.hear(channel, frame); ok {
 		m.l.mu.Lock()
 		if m.l.begun && m.l.r.IntN(8) == 0 {
-			head, body = nil, lie(m.l.r, k, frame, m.l.n)
+			head, body = nil, m.l.lie(k, frame)
 		}
 		m.l.mu.Unlock()
 	}
@@ -420,7 +492,16 @@ func (m mouth) Send(to parley.ID, class link.Class, channel uint32, head, body [
 func (l *liar) kinds() []wireKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	invent := func(channel uint32, path parley.Path, last parley.Kind) {
+		for kind := parley.Kind(1); kind <= last; kind++ {
+			l.heard[wireKind{channel, path, kind}] = append(l.heard[wireKind{channel, path, kind}], nil)
+		}
+	}
 	for _, channel := range l.channels {
+		if l.ordered {
+			invent(channel, 0, cuts.Knock)
+			continue
+		}
 		above := parley.Path(1) // of the layer in the group
 		if channel == tableChannel {
 			above = 2
@@ -428,9 +509,7 @@ func (l *liar) kinds() []wireKind {
 				l.heard[wireKind{channel, 1, kind}] = append(l.heard[wireKind{channel, 1, kind}], nil)
 			}
 		}
-		for kind := parley.Kind(1); kind <= group.Install; kind++ {
-			l.heard[wireKind{channel, 0, kind}] = append(l.heard[wireKind{channel, 0, kind}], nil)
-		}
+		invent(channel, 0, group.Install)
 		orders := []parley.Kind{1, 2}
 		if channel == atomicChannel {
 			orders = []parley.Kind{1, 2, 3, 7}
@@ -466,7 +545,7 @@ func (l *liar) lies(each int, over time.Duration) {
 			for range each*(tick+1)/ticks - each*tick/ticks {
 				l.mu.Lock()
 				list := l.heard[k]
-				frame := lie(l.r, k, list[l.r.IntN(len(list))], l.n)
+				frame := l.lie(k, list[l.r.IntN(len(list))])
 				to := parley.ID(l.r.IntN(l.n - 1))
 				if to >= l.self {
 					to++

@@ -16,8 +16,8 @@ import (
 	"parley/cluster/nodefile"
 )
 
-// Environment variables that make a process of this test a liar: the configuration of its node, which has one
-// group of level total, and one table; and the seed of its lies.
+// Environment variables that make a process of this test a liar: the configuration of its node, and the seed of its
+// lies. The configuration has one group of level total and one table, or one group of level Byzantine.
 const (
 	liarFile = "PARLEY_LIAR"
 	liarSeed = "PARLEY_LIAR_SEED"
@@ -47,8 +47,9 @@ func liarProcess(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", liarSeed, err)
 	}
-	if len(c.Groups) != 1 || c.Groups[0].Level != cluster.Total || len(c.Tables) != 1 {
-		return fmt.Errorf("%s: one group of level total, and one table, were expected", path)
+	ordered := len(c.Groups) == 1 && c.Groups[0].Level == cluster.Byzantine && len(c.Tables) == 0
+	if !ordered && (len(c.Groups) != 1 || c.Groups[0].Level != cluster.Total || len(c.Tables) != 1) {
+		return fmt.Errorf("%s: one group of level total and one table, or one group of level byzantine, were expected", path)
 	}
 	broken := make(chan error, 8)
 	end := func(err error) {
@@ -61,7 +62,15 @@ func liarProcess(path string) error {
 	c.Broken = end
 	c.Groups[0].Deliver = func(cluster.Delivery) {}
 	self := slices.IndexFunc(c.Members, func(m cluster.Member) bool { return m.Name == c.Name })
-	who := besides(&c, parley.ID(self), len(c.Members), seed, totalChannel, tableChannel)
+	channels, each := []uint32{totalChannel, tableChannel}, *liarEach/20
+	if ordered {
+		channels, each = channels[:1], each/3
+	}
+	who := besides(&c, parley.ID(self), len(c.Members), seed, channels...)
+	if ordered {
+		who.ordered, who.lane = true, seed%2 == 0
+		c.FaultInjection = &cluster.FaultInjection{Traitor: who.moods()}
+	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		end(io.EOF)
@@ -71,13 +80,17 @@ func liarProcess(path string) error {
 		return err
 	}
 	go func() {
-		if _, err := cluster.Join(ctx, c); err != nil {
+		node, err := cluster.Join(ctx, c)
+		if err != nil {
 			end(err)
 			return
 		}
+		if ordered {
+			go broadcasts(node.Group(c.Groups[0].Name))
+		}
 		fmt.Printf("node %s is in, and lies\n", c.Name)
 		for {
-			who.lies(*liarEach/20, time.Second)
+			who.lies(each, time.Second)
 			fmt.Println(who.inWords())
 		}
 	}()
@@ -88,5 +101,17 @@ func liarProcess(path string) error {
 func (l *liar) inWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%d lies of %d kinds", l.sent, len(l.counts))
+	text := fmt.Sprintf("%d lies of %d kinds", l.sent, len(l.counts))
+	if l.ordered {
+		text += fmt.Sprintf(", and %d lies of the protocol", l.chosen.Load())
+	}
+	return text
+}
+
+// broadcasts broadcasts in a group, so that a liar has batches to lie about. No correct node broadcasts such payloads.
+func broadcasts(g *cluster.Group) {
+	for k := 0; ; k++ {
+		_ = g.BroadcastAsync(fmt.Appendf(nil, "~~~~~~~~ %d", k)) // its order owes it nothing
+		time.Sleep(20 * time.Millisecond)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,7 +62,7 @@ func (s spec) inBubble(dir string) (traces string, rows []row, err error) {
 		all[i], err = parts[i].join(context.Background(), nil)
 		return err
 	}))
-	for _, service := range services {
+	for _, service := range s.services() {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), s.within)
 		var correct, liars sync.WaitGroup
@@ -157,6 +158,51 @@ func TestSums(t *testing.T) {
 		}
 		if good := !c.wrong && !c.unpromised; r.holds() != good || (r.verdict() == "") != good {
 			t.Errorf("%s: holds is %v, the verdict %q", name, r.holds(), r.verdict())
+		}
+	}
+}
+
+// If the computer is too slow for the rounds, the services in rounds are repeated until they hold. The order is not
+// repeated, so nothing hides its failure. A violation is never repeated.
+func TestOnlyRoundsAreRepeated(t *testing.T) {
+	held, late := func(s string) row { return row{service: s} }, func(s string) row {
+		return row{service: s, unpromised: []string{"late"}}
+	}
+	broken := row{service: "agree", violated: 1, wrong: []string{"agreement"}}
+	for name, c := range map[string]struct { // order: the iterations are independent
+		runs  [][]row // what each run finds
+		holds bool
+		last  time.Duration // the length of rounds in the last run of agreements
+	}{
+		"all hold":    {[][]row{{held("agree"), held("propose"), held(order)}}, true, 1},
+		"one is late": {[][]row{{late("agree"), held("propose"), held(order)}, {late("agree")}, {held("agree")}}, true, 2},
+		"order fails": {[][]row{{late("agree"), held("propose"), late(order)}, {held("agree")}}, false, 1},
+		"is violated": {[][]row{{broken, late("propose"), held(order)}, {held("propose")}}, false, 1},
+		"stays late": {
+			append([][]row{{late("agree"), held("propose"), held(order)}}, slices.Repeat([][]row{{late("agree")}}, 5)...), false, 4,
+		},
+	} {
+		runs := c.runs
+		rows, err := patiently(spec{part: part{Round: 1}}, func(s spec) ([]row, error) {
+			var asked []string
+			for _, r := range runs[0] {
+				asked = append(asked, r.service)
+			}
+			if !slices.Equal(s.services(), asked) {
+				t.Errorf("%s: %q are run, not %q", name, s.services(), asked)
+			}
+			runs = runs[1:]
+			return slices.Clone(c.runs[len(c.runs)-len(runs)-1]), nil
+		})
+		holds := true
+		for i, r := range rows {
+			holds = holds && r.holds()
+			if r.service != services[i] {
+				t.Errorf("%s: result %d is of %s", name, i, r.service)
+			}
+		}
+		if err != nil || len(rows) != 3 || holds != c.holds || len(runs) > 0 || rows[0].round != c.last {
+			t.Errorf("%s: %d runs not made, %+v, %v", name, len(runs), rows, err)
 		}
 	}
 }

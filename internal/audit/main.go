@@ -2,6 +2,10 @@
 // traces of the other nodes, as "parley audit" does. The clusters run agreements on the values of single nodes,
 // agreements on the vector of all values, and a Byzantine total order. Many instances of each run at the same time,
 // and the traitors use every behavior.
+//
+// Agreements run in rounds. If the computer is so busy that messages are too slow for the rounds, nothing is promised,
+// so the command repeats the agreements, and then uses longer rounds. The order has no rounds: the command never
+// repeats it, whatever the computer does meanwhile. With -stress, busy loops compete with the clusters.
 package main
 
 import (
@@ -20,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -37,7 +42,22 @@ type spec struct {
 	how    []string      // the traitors' behaviors
 	each   int           // instances in one cluster
 	within time.Duration // for each service
+	only   []string      // the services to audit; nil: all
 }
+
+// services returns the services to audit.
+func (s spec) services() []string {
+	if s.only == nil {
+		return services
+	}
+	return s.only
+}
+
+// rounds reports whether the cluster runs a service in rounds.
+func (s spec) rounds() bool { return slices.ContainsFunc(s.services(), inRounds) }
+
+// inRounds reports whether a service runs in rounds, so that it promises nothing if messages are too slow for them.
+func inRounds(service string) bool { return service != order }
 
 func (s spec) String() string { return fmt.Sprintf("(%d,%d) %s", s.n, s.M, strings.Join(s.how, "+")) }
 
@@ -56,7 +76,11 @@ func behaviors() []string {
 }
 
 func main() {
-	if os.Getenv("PARLEY_AUDIT_NODE") != "" {
+	switch os.Getenv(asChild) {
+	case busyLoop:
+		spin(os.Stdin)
+		return
+	case aNode:
 		if err := child(); err != nil {
 			fmt.Fprintln(os.Stderr, "audit: a node:", err)
 			os.Exit(1)
@@ -68,15 +92,26 @@ func main() {
 	round := flag.Duration("round", 250*time.Millisecond, "the length of a round")
 	within := flag.Duration("within", 10*time.Minute, "how `long` a service may take")
 	only := flag.String("only", "", "only clusters whose name, as in \"(4,1) silent\", has this `text`")
+	service := flag.String("service", "", "audit only this `service`: "+strings.Join(services, ", ")+"; by default all")
+	stress := flag.Int("stress", 0, "how many busy `loops` run beside the clusters, each in a process of its own")
 	keep := flag.String("keep", "", "keep certificates and traces in this `folder`")
 	verbose := flag.Bool("v", false, "print what the nodes have to say")
 	flag.Parse()
+	var list []string
+	if *service != "" {
+		list = []string{*service}
+	}
+	if *stress < 0 || list != nil && !slices.Contains(services, *service) {
+		fmt.Fprintf(os.Stderr, "audit: -service %q -stress %d: services are %s, and 0 or more loops are allowed\n", *service,
+			*stress, strings.Join(services, ", "))
+		os.Exit(2)
+	}
 	var specs []spec
 	for _, size := range sizes {
 		for _, how := range behaviors() {
 			one := spec{
 				part: part{M: size[1], Instances: *instances, AtOnce: 4, Round: *round, Verbose: *verbose},
-				n:    size[0], how: []string{how}, each: max(1, *each), within: *within,
+				n:    size[0], how: []string{how}, each: max(1, *each), within: *within, only: list,
 			}
 			if strings.Contains(one.String(), *only) {
 				specs = append(specs, one)
@@ -88,7 +123,7 @@ func main() {
 			strings.Join(behaviors(), ", "))
 		os.Exit(2)
 	}
-	good, err := runAll(specs, *keep, os.Stdout)
+	good, err := beside(*stress, func() (bool, error) { return runAll(specs, *keep, os.Stdout) })
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "audit:", err)
@@ -96,6 +131,39 @@ func main() {
 	case !good:
 		os.Exit(1)
 	}
+}
+
+// The environment variable that makes a process of this program a child, and its values.
+const (
+	asChild  = "PARLEY_AUDIT_CHILD"
+	aNode    = "node"
+	busyLoop = "busy loop"
+)
+
+// spin keeps one processor busy until the input ends.
+func spin(until io.Reader) {
+	var ended atomic.Bool
+	var all sync.WaitGroup
+	all.Go(func() {
+		for !ended.Load() {
+		}
+	})
+	_, _ = io.Copy(io.Discard, until)
+	ended.Store(true)
+	all.Wait()
+}
+
+// beside calls do while the given number of busy loops run.
+func beside(loops int, do func() (bool, error)) (good bool, err error) {
+	defer must.Return(&err)
+	for range loops {
+		cmd := exec.Command(must.Get(os.Executable())) //nolint:noctx // it ends when its input does
+		cmd.Env = append(os.Environ(), asChild+"="+busyLoop)
+		in := must.Get(cmd.StdinPipe())
+		must.Do(cmd.Start())
+		defer func() { _, _ = in.Close(), cmd.Wait() }()
+	}
+	return do()
 }
 
 // runAll runs clusters one after another and prints a table of the results.
@@ -107,8 +175,12 @@ func runAll(specs []spec, keep string, out io.Writer) (good bool, err error) {
 	for _, s := range specs {
 		for _, r := range s.inParts(keep) {
 			good = good && r.holds()
-			fmt.Fprintf(w, "%v\t%v\t%s\t%d\t%d\t%d\t%d\t%.1f s\t%s\n",
-				s, r.round, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), cmp.Or(r.verdict(), "holds"))
+			rounds := r.round.String()
+			if !inRounds(r.service) {
+				rounds = "none"
+			}
+			fmt.Fprintf(w, "%v\t%s\t%s\t%d\t%d\t%d\t%d\t%.1f s\t%s\n",
+				s, rounds, r.service, r.judged, r.promised, r.violated, r.failed, r.took.Seconds(), cmp.Or(r.verdict(), "holds"))
 		}
 		must.Do(w.Flush())
 	}
@@ -130,7 +202,7 @@ func (s spec) inParts(keep string) (sum []row) {
 	if err := errors.Join(errs...); err != nil {
 		must.Failf("%v: %w", s, err)
 	}
-	sum = make([]row, len(services))
+	sum = make([]row, len(s.services()))
 	for _, rows := range parts {
 		for i, r := range rows {
 			sum[i].plus(r)
@@ -152,23 +224,40 @@ func (r *row) plus(other row) {
 }
 
 // patiently runs a cluster. If the computer was delayed or too slow for the rounds, so that not everything was
-// promised, it runs the cluster again, and then with longer rounds. part is the number of the part.
+// promised, it repeats the services that this affected, and then with longer rounds. It repeats no violation, and
+// nothing that runs without rounds. part is the number of the part.
 func (s spec) patiently(keep string, part int) (rows []row, err error) {
-	for i, longer := range []int{1, 1, 2, 2, 4, 4} {
-		one := s
-		one.Round *= time.Duration(longer)
-		if rows, err = one.in(keep, fmt.Sprintf("%d-%d", part, i+1)); err != nil {
+	runs := 0
+	return patiently(s, func(one spec) ([]row, error) {
+		runs++
+		return one.in(keep, fmt.Sprintf("%d-%d", part, runs))
+	})
+}
+
+func patiently(s spec, run func(spec) ([]row, error)) (rows []row, err error) {
+	found := make(map[string]row)
+	one := s
+	for _, longer := range []time.Duration{1, 1, 2, 2, 4, 4} {
+		one.Round = longer * s.Round
+		if rows, err = run(one); err != nil {
 			return nil, err
 		}
-		again := false
-		for i := range rows {
-			rows[i].round = one.Round
-			again = again || !rows[i].holds() && rows[i].violated == 0
+		var again []string
+		for _, r := range rows {
+			r.round = one.Round
+			found[r.service] = r
+			if inRounds(r.service) && !r.holds() && r.violated == 0 {
+				again = append(again, r.service)
+			}
 		}
-		if !again {
+		if one.only = again; again == nil {
 			break
 		}
-		fmt.Fprintf(os.Stderr, "audit: %v: held up in rounds of %v: again\n", s, one.Round)
+		fmt.Fprintf(os.Stderr, "audit: %v: %s: held up in rounds of %v: again\n", s, strings.Join(again, ", "), one.Round)
+	}
+	rows = nil
+	for _, service := range s.services() {
+		rows = append(rows, found[service])
 	}
 	return rows, nil
 }
@@ -226,7 +315,7 @@ func (s spec) run(dir string) (rows []row) {
 		all = append(all, start(one, ports[i]))
 	}
 	answers(all, "joined")
-	for _, service := range services {
+	for _, service := range s.services() {
 		began := time.Now()
 		for _, p := range all {
 			must.Do(json.NewEncoder(p.in).Encode(map[string]any{"Service": service, "Within": s.within}))
@@ -234,8 +323,14 @@ func (s spec) run(dir string) (rows []row) {
 		failed := answers(all[s.M:], service)
 		rows = append(rows, row{service: service, failed: failed, took: time.Since(began)})
 	}
-	time.Sleep(s.rest())
-	for _, p := range all {
+	if s.rounds() {
+		time.Sleep(s.rest())
+	}
+	for _, p := range all[:s.M] { // so that they broadcast nothing more
+		_ = p.in.Close()
+	}
+	settle(all[s.M:])
+	for _, p := range all[s.M:] {
 		_ = p.in.Close()
 	}
 	for _, p := range all[s.M:] {
@@ -254,12 +349,30 @@ func start(one part, port *net.TCPListener) *process {
 	file := must.Get(port.File())
 	defer func() { _ = file.Close() }()
 	cmd := exec.Command(must.Get(os.Executable())) //nolint:noctx // it ends when its input does
-	cmd.Env = append(os.Environ(), "PARLEY_AUDIT_NODE=1")
+	cmd.Env = append(os.Environ(), asChild+"="+aNode)
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles = []*os.File{file}
 	p := &process{cmd, must.Get(cmd.StdinPipe()), bufio.NewScanner(must.Get(cmd.StdoutPipe()))}
 	must.Do(errors.Join(cmd.Start(), json.NewEncoder(p.in).Encode(one)))
 	return p
+}
+
+// settle waits until all correct nodes have delivered the same number of payloads, and no more of them for a second, so
+// that no node ends while others deliver. After a minute it gives up; the audit then finds what is missing. It fails
+// by must.
+func settle(correct []*process) {
+	var before []int
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+		var now []int
+		for _, p := range correct {
+			must.Do(json.NewEncoder(p.in).Encode(map[string]any{"Service": count}))
+			now = append(now, answers([]*process{p}, count))
+		}
+		if slices.Min(now) == slices.Max(now) && slices.Equal(now, before) {
+			return
+		}
+		before = now
+	}
 }
 
 // answers waits for a line from each process, and adds up the numbers of failed instances. It fails by must.
@@ -361,7 +474,7 @@ func (r *row) add(f found) {
 func serviceOf(machine string) string {
 	switch {
 	case machine == "group/"+group:
-		return "order"
+		return order
 	case strings.HasPrefix(machine, "agree/") && strings.HasSuffix(machine, "/all"):
 		return "propose"
 	case strings.HasPrefix(machine, "agree/"):

@@ -38,7 +38,13 @@ type part struct {
 }
 
 // services are the audited services, in this order.
-var services = []string{"agree", "propose", "order"}
+var services = []string{"agree", "propose", order}
+
+// order is the service without rounds. count is no service: a node answers it with the number of its deliveries.
+const (
+	order = "order"
+	count = "count"
+)
 
 // group is the name of the group for broadcasts.
 const group = "order"
@@ -49,12 +55,18 @@ type running struct {
 	node   *cluster.Node
 	mine   chan struct{} // its own deliveries
 	failed atomic.Int64  // instances without an answer
+
+	deliveries atomic.Int64
+	missing    []atomic.Int64 // by source: broadcasts that are not delivered; negative for traitors that broadcast more
 }
 
 // join joins the cluster.
 func (p part) join(ctx context.Context, on net.Listener) (r *running, err error) {
 	defer must.Return(&err)
-	r = &running{part: p, mine: make(chan struct{}, p.Instances+1)}
+	r = &running{part: p, mine: make(chan struct{}, p.Instances+1), missing: make([]atomic.Int64, len(p.Members))}
+	for i := range r.missing {
+		r.missing[i].Store(int64(p.Instances))
+	}
 	trust := must.Get(cert.LoadTrust(p.Certificates, nil))
 	name := p.Members[p.Self].Name
 	self, signer := must.Get2(cert.LoadNode(p.Certificates, name))
@@ -76,8 +88,10 @@ func (p part) join(ctx context.Context, on net.Listener) (r *running, err error)
 	return r, err
 }
 
-// delivered records a delivery of this node's broadcast.
+// delivered records a delivery.
 func (r *running) delivered(d cluster.Delivery) {
+	r.deliveries.Add(1)
+	r.missing[d.From].Add(-1)
 	if int(d.From) == r.Self {
 		select {
 		case r.mine <- struct{}{}:
@@ -109,25 +123,50 @@ func (r *running) do(ctx context.Context, service string) error {
 				return err
 			})
 		})
-	case "order":
-		return r.each(r.Instances, r.AtOnce, func(i int) error {
+	case order:
+		err := r.each(r.Instances, r.AtOnce, func(i int) error {
 			if err := r.node.Group(group).BroadcastAsync(fmt.Appendf(nil, "payload %d of %d", i, r.Self)); err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, r.patience())
+			ctx, cancel := ctx, context.CancelFunc(func() {})
+			if r.Traitor != "" { // to which nothing is promised
+				ctx, cancel = context.WithTimeout(ctx, r.patience())
+			}
 			defer cancel()
 			select {
 			case <-r.mine:
 				return nil
 			case <-ctx.Done():
-				return ctx.Err() // the node is delayed and will not get the delivery
+				return ctx.Err()
 			}
 		})
+		if r.Traitor == "" {
+			r.awaitOthers(ctx)
+		}
+		return err
 	}
 	return fmt.Errorf("there is no service %q", service)
 }
 
-// patience is how long to wait for an answer.
+// awaitOthers waits until this node has delivered all broadcasts of the correct nodes. It counts the missing ones as
+// failures if the context ends first.
+func (r *running) awaitOthers(ctx context.Context) {
+	for i := r.M; i < len(r.missing); i++ { // the first are traitors
+		for r.missing[i].Load() > 0 {
+			select {
+			case <-time.After(10 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+			}
+			if left := r.missing[i].Load(); i != r.Self && left > 0 { // each counts its own
+				r.failed.Add(left)
+			}
+			break
+		}
+	}
+}
+
+// patience is how long to wait for an answer of a service in rounds.
 func (r *running) patience() time.Duration { return 2*time.Second + 30*r.Round }
 
 // patiently repeats a call while messages are too slow for the rounds, because that may change.
@@ -214,6 +253,10 @@ func child() (err error) {
 		}
 		if err := in.Decode(&next); err != nil {
 			return r.node.Close()
+		}
+		if next.Service == count {
+			fmt.Println(count, r.deliveries.Load())
+			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), next.Within)
 		err := r.do(ctx, next.Service)

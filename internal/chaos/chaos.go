@@ -50,8 +50,8 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	whole, end := context.WithCancel(ctx)
 	defer end()
 	stop := make(chan struct{})
-	r.load.listen(whole)
-	r.load.start(whole, stop, r.seed, "load")
+	r.load.listen(whole, r.all()...)
+	r.load.start(whole, stop, r.seed, "load", r.all()...)
 	failed := r.injectAll(ctx, o, kinds)
 	took := r.load.now()
 	if failed == nil {
@@ -65,20 +65,23 @@ func (r *run) chaos(ctx context.Context, o options, kinds []fault) error {
 	return errors.Join(failed, r.judge(o, took, failed == nil, r.again))
 }
 
-// start starts all clients, which end when stop is closed or the context ends; wait for asks to know that they have.
-// name must differ from that of all other broadcasts.
-func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string) {
+// start starts all clients of the table, if there is one, and those that broadcast at the given nodes. They end when
+// stop is closed or the context ends; wait for asks to know that they have. name must differ from that of all other
+// broadcasts.
+func (l *load) start(ctx context.Context, stop <-chan struct{}, seed uint64, name string, nodes ...int) {
 	for i := range workers {
-		l.asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
+		if l.keys != nil {
+			l.asks.Go(func() { l.worker(i, seed).run(ctx, stop) })
+		}
 	}
-	for i := range l.clients {
+	for _, i := range nodes {
 		l.asks.Go(func() { l.caster(ctx, i, name, stop) })
 	}
 }
 
-// listen subscribes to all nodes until the context ends.
-func (l *load) listen(ctx context.Context) {
-	for i := range l.clients {
+// listen subscribes to nodes until the context ends.
+func (l *load) listen(ctx context.Context, nodes ...int) {
+	for _, i := range nodes {
 		go l.listener(ctx, i)
 	}
 }
@@ -90,7 +93,8 @@ func (r *run) injectAll(ctx context.Context, o options, kinds []fault) error {
 		return fmt.Errorf("at the beginning: %w", err)
 	}
 	var turn []fault
-	for (r.load.now() < o.long || o.only != "" && len(r.events) < len(kinds)) && ctx.Err() == nil {
+	before := len(r.events)
+	for (r.load.now() < o.long || o.only != "" && len(r.events) < before+len(kinds)) && ctx.Err() == nil {
 		if len(turn) == 0 {
 			turn = slices.Clone(kinds)
 			r.dice.Shuffle(len(turn), func(i, j int) { turn[i], turn[j] = turn[j], turn[i] })
@@ -205,13 +209,14 @@ func (r *run) finish(ctx context.Context, stop chan struct{}) (err error) {
 // reread has every node read all deliveries again, from the first position on, because a durable group keeps them.
 func (r *run) reread(ctx context.Context) (err error) {
 	defer must.Return(&err)
-	must.Each(len(r.clients), func(i int) error {
-		again := r.load.orders.Again()
+	all := r.all()
+	must.Each(len(all), func(k int) error {
+		i, again := all[k], r.load.orders.Again()
 		err := r.clients[i].hear(ctx, 1, func(d *parleyv1.Delivery) bool {
 			return again.Deliver(d.GetPosition(), d.GetFrom(), string(d.GetPayload()))
 		})
 		if rest := again.Missing(); rest != nil {
-			return fmt.Errorf("%s: %w: %w", nodeName(i), rest, err)
+			return fmt.Errorf("%s: %w", nodeName(i), errors.Join(rest, err))
 		}
 		return nil
 	})
@@ -240,27 +245,19 @@ func (r *run) judge(o options, took time.Duration, ended bool, reread error) err
 		len(ops), answered, median.Round(10*time.Microsecond), p99.Round(100*time.Microsecond), most.Round(time.Millisecond))
 	fmt.Fprintf(r.out, "%d broadcasts, %d delivered, %d lost; nodes missed some %d times\n",
 		casts, delivered, len(lost), gaps)
-	var errs []error
-	verdict := func(what string, err error) {
-		word := "yes"
-		if err != nil {
-			word = "NO"
-			errs = append(errs, fmt.Errorf("%s: %w", what, err))
-		}
-		fmt.Fprintf(r.out, "%-66s %s\n", what, word)
-	}
+	v := verdicts{out: r.out}
 	since := time.Now()
-	verdict("the answers fit one order that agrees with their times (porcupine)", judge.Linear(ops, nil, 5*time.Minute))
-	verdict("positions of commands agree with their times", judge.Ordered(ops))
-	verdict("one order of deliveries everywhere, none lost, none twice", r.load.orders.Settle())
+	v.add("the answers fit one order that agrees with their times (porcupine)", judge.Linear(ops, nil, 5*time.Minute))
+	v.add("positions of commands agree with their times", judge.Ordered(ops))
+	v.add("one order of deliveries everywhere, none lost, none twice", r.load.orders.Settle())
 	if ended {
-		verdict("what a node has said that it delivered was delivered by all", forgotten(lost))
-		verdict("all deliveries can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
+		v.add("what a node has said that it delivered was delivered by all", forgotten(lost))
+		v.add("all deliveries can be read at every node from the beginning", errors.Join(reread, missed(gaps)))
 	}
-	verdict(r.promise(r.heal), r.slow(r.heal))
-	verdict("enough was asked and enough befell", r.enough(o, took, answered))
+	v.add(r.promise(r.heal), r.slow(r.heal))
+	v.add("enough was asked and enough befell", r.enough(o, took, answered, leastAnswered))
 	fmt.Fprintf(r.out, "judged in %s\n", brief(time.Since(since)))
-	return errors.Join(errs...)
+	return errors.Join(v.errs...)
 }
 
 // forgotten returns an error about payloads that a node has acknowledged and that no node delivers.

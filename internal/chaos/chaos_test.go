@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +34,7 @@ type indoors struct {
 func (w *indoors) host(i int) *memory.Host { return w.network.Host(nodeName(i)) }
 
 func (w *indoors) others(i int) (out []*memory.Host) {
-	for k := range count {
+	for k := range w.nodes {
 		if k != i {
 			out = append(out, w.host(k))
 		}
@@ -59,7 +58,7 @@ func (w *indoors) close() error { return nil }
 
 // begin starts nodes concurrently.
 func (w *indoors) begin(which ...int) error {
-	errs := make([]error, count)
+	errs := make([]error, len(w.nodes))
 	var all sync.WaitGroup
 	for _, i := range which {
 		all.Go(func() { errs[i] = w.join(i) })
@@ -114,7 +113,6 @@ func (w *indoors) kill(which ...int) error {
 
 // faults returns the faults that can be injected here, with their names in the program.
 func (w *indoors) faults() []fault {
-	all := []int{0, 1, 2, 3, 4}
 	return []fault{
 		{name: "kill-quick", do: func(_ context.Context, r *run) string {
 			i := r.some()
@@ -131,6 +129,7 @@ func (w *indoors) faults() []fault {
 			return nodeName(i)
 		}},
 		{name: "restart-all", do: func(_ context.Context, r *run) string {
+			all := r.all()
 			r.affected = all
 			must.Do(errors.Join(w.kill(all...), w.begin(all...)))
 			return "all"
@@ -141,52 +140,91 @@ func (w *indoors) faults() []fault {
 	}
 }
 
+// inMemory starts n nodes in the bubble of a test. If lies is not empty, it is added to the configuration of the last
+// one, which then is faulty.
+func inMemory(t *testing.T, dir string, n int, services, lies string) (*run, *indoors) {
+	w := &indoors{
+		dir: dir, network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), servers: make([]*api.Server, n),
+	}
+	r := &run{
+		out: new(strings.Builder), dir: dir, seed: 1, dice: newDice(1, n), fleet: fleet{w: w, heal: 30 * time.Second},
+	}
+	m, err := certify(dir, w, n, services)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		more := ""
+		if i == n-1 {
+			more = lies
+		}
+		w.disks = append(w.disks, disks.NewMemory(-1))
+		if err := configure(dir, w, i, m, more); err != nil {
+			t.Fatal(err)
+		}
+		one := newNode(i, dir, "", w)
+		one.life = &life{ended: make(chan struct{})} // it has no process that ends
+		r.nodes = append(r.nodes, one)
+	}
+	if err := w.begin(r.all()...); err != nil {
+		t.Fatal(err)
+	}
+	if r.clients, err = newClients(dir, w, n); err != nil {
+		t.Fatal(err)
+	}
+	if lies != "" {
+		r.faulty = r.nodes[n-1]
+		r.dice.among = r.all()
+	}
+	return r, w
+}
+
 // No acknowledged operation is lost when nodes are killed, cut off, and all restarted: with the program's own load
 // and judgment, in virtual time. make chaos-short does the same with real processes.
 func TestNothingIsLostInMemory(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &indoors{
-			dir: dir, network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, count), servers: make([]*api.Server, count),
-		}
-		out := new(strings.Builder)
-		r := &run{
-			out: out, dir: dir, seed: 1, dice: dice{rand.New(rand.NewPCG(1, 0))}, fleet: fleet{w: w, heal: 30 * time.Second},
-		}
-		m, err := certify(dir, w, count)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range count {
-			w.disks = append(w.disks, disks.NewMemory(-1))
-			if err := configure(dir, w, i, m, ""); err != nil {
-				t.Fatal(err)
-			}
-			n := newNode(i, dir, "", w)
-			n.life = &life{ended: make(chan struct{})} // it has no process that ends
-			r.nodes = append(r.nodes, n)
-		}
-		if err := w.begin(0, 1, 2, 3, 4); err != nil {
-			t.Fatal(err)
-		}
-		if r.clients, err = newClients(dir, w, count); err != nil {
-			t.Fatal(err)
-		}
-		kinds := w.faults()
-		err = r.chaos(t.Context(), options{long: 6 * time.Second, bare: true, only: "all", pace: 100 * time.Millisecond}, kinds)
+		r, w := inMemory(t, dir, count, crashServices, "")
+		out, kinds := r.out, w.faults()
+		err := r.chaos(t.Context(), options{long: 6 * time.Second, bare: true, only: "all", pace: 100 * time.Millisecond}, kinds)
 		if err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 		t.Log(out)
 		for _, f := range kinds {
-			if !strings.Contains(out.String(), fmt.Sprintf("  %s ", f.name)) {
+			if !strings.Contains(fmt.Sprint(out), fmt.Sprintf("  %s ", f.name)) {
 				t.Errorf("%s did not befall", f.name)
 			}
 		}
-		for i := range count {
-			if err := w.kill(i); err != nil {
-				t.Error(err)
-			}
+		if err := w.kill(0, 1, 2, 3, 4); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// The same with a group of level Byzantine, while one of four nodes lies. make chaos-byzantine does it with real
+// processes, and with more lies.
+func TestNothingIsLostWhileOneLies(t *testing.T) {
+	for _, how := range []string{"random", "twin"} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			r, w := inMemory(t, dir, byzantineCount, byzantineServices, "lab: true\ntraitor: "+how+"\n")
+			o := options{long: 6 * time.Second, bare: true, only: "all"}
+			b := &byzantine{run: r}
+			end := b.start(t.Context(), o)
+			failed := b.injectAll(t.Context(), o, w.faults())
+			took := r.load.now()
+			if failed == nil {
+				failed = b.finish(t.Context())
+			}
+			end()
+			if err := errors.Join(failed, b.judge(o, took, failed == nil)); err != nil {
+				t.Errorf("%s: %v\n%s", how, err, r.out)
+			}
+			t.Log(r.out)
+			if err := w.kill(0, 1, 2, 3); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

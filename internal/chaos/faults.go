@@ -92,7 +92,7 @@ func (r *run) killFor(ctx context.Context, i int, d time.Duration) string {
 // restartWith kills a node and restarts it with another clock.
 func (r *run) restartWith(i int, clock string) {
 	r.kill(i)
-	must.Do(configure(r.dir, r.w, i, r.members, clock))
+	must.Do(configure(r.dir, r.w, i, r.shared, clock))
 	must.Do(r.back(i))
 }
 
@@ -112,11 +112,11 @@ func (r *run) stopFor(ctx context.Context, i int, d time.Duration) string {
 
 func restartedAll(ctx context.Context, r *run) string {
 	r.affects(r.all()...)
-	for _, n := range r.nodes {
-		must.Do(n.signal(syscall.SIGKILL, true))
+	for _, i := range r.all() {
+		must.Do(r.nodes[i].signal(syscall.SIGKILL, true))
 	}
-	for _, n := range r.nodes {
-		<-n.now().ended
+	for _, i := range r.all() {
+		<-r.nodes[i].now().ended
 	}
 	hold(ctx, r.between(0, 1))
 	must.Do(r.back(r.all()...))

@@ -19,13 +19,15 @@ type fleet struct {
 	clients []*client
 	load    *load
 	heal    time.Duration // the maximum recovery time of all nodes
+	faulty  *node         // a node that lies for long; nil: none
 }
 
+// all returns the nodes of which anything can be demanded.
 func (f *fleet) all() []int { return f.but(-1) }
 
 func (f *fleet) but(one int) (out []int) {
-	for i := range f.nodes {
-		if i != one {
+	for i, n := range f.nodes {
+		if i != one && n != f.faulty {
 			out = append(out, i)
 		}
 	}
@@ -42,7 +44,7 @@ func (f *fleet) back(which ...int) error {
 	return nil
 }
 
-// newLoad returns a load that begins now.
+// newLoad returns a load that begins now. If keys is nil, there is no table, and clocks do not matter.
 func (f *fleet) newLoad(pace time.Duration, keys func(time.Duration) []string) *load {
 	var names []string
 	for i := range f.nodes {
@@ -72,11 +74,16 @@ func (f *fleet) first(ctx context.Context) int {
 	return 0
 }
 
-// serves waits until a node executes commands.
+// serves waits until a node executes commands or, without a table, delivers its own broadcasts.
 func (f *fleet) serves(ctx context.Context, i int) error {
-	for {
+	for k := 0; ; k++ {
 		one, done := context.WithTimeout(ctx, try)
-		_, _, err := f.clients[i].query(one, keyvalue.Get([]byte("probe")))
+		var err error
+		if f.load.keys != nil {
+			_, _, err = f.clients[i].query(one, keyvalue.Get([]byte("probe")))
+		} else {
+			err = f.load.cast(one, i, fmt.Sprintf("serves.%s.%d.%d", nodeName(i), f.load.now(), k))
+		}
 		done()
 		if err == nil {
 			return nil
@@ -123,12 +130,15 @@ func (f *fleet) everywhere(ctx context.Context, payload string, which []int) err
 }
 
 // recoveryTimes has the times until all nodes executed commands, until all delivered a broadcast of each, and until
-// all clocks were in step.
+// all clocks were in step. Without a table, it has only the second.
 type recoveryTimes struct{ tables, groups, clocks time.Duration }
 
 func (w recoveryTimes) whole() time.Duration { return max(w.tables, w.groups, w.clocks) }
 
 func (w recoveryTimes) String() string {
+	if w.tables == 0 {
+		return brief(w.whole())
+	}
 	return fmt.Sprintf("%s (tables %.1f, groups %.1f, clocks %.1f)", brief(w.whole()), w.tables.Seconds(),
 		w.groups.Seconds(), w.clocks.Seconds())
 }
@@ -152,9 +162,13 @@ func (f *fleet) wellAmong(ctx context.Context, name string, which []int) (w reco
 			*took = max(*took, f.load.now()-since)
 		})
 	}
-	wait(&w.clocks, func() error { return f.inStep(ctx, which) })
+	if f.load.keys != nil {
+		wait(&w.clocks, func() error { return f.inStep(ctx, which) })
+	}
 	for _, i := range which {
-		wait(&w.tables, func() error { return f.serves(ctx, i) })
+		if f.load.keys != nil {
+			wait(&w.tables, func() error { return f.serves(ctx, i) })
+		}
 		wait(&w.groups, func() error { return f.carries(ctx, i, name, which) })
 	}
 	all.Wait()

@@ -61,7 +61,7 @@ func TestEnoughIsDemanded(t *testing.T) {
 	}{
 		"harm and answers": {one, 100, true}, "no harm": {nil, 100, false}, "no answer": {one, 0, false},
 	} {
-		if err := (&toll{events: c.events}).enough(o, o.long, c.answered); (err == nil) != c.want {
+		if err := (&toll{events: c.events}).enough(o, o.long, c.answered, leastAnswered); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

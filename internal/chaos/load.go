@@ -21,7 +21,7 @@ type load struct {
 	history *judge.History
 	orders  *judge.Orders
 	began   time.Time
-	keys    func(now time.Duration) []string // the keys of commands at this time
+	keys    func(now time.Duration) []string // the keys of commands at this time; nil: there is no table
 	pace    time.Duration                    // the interval of each client
 
 	turn sync.RWMutex // read-locked during a request; locked while the load rests
@@ -29,7 +29,7 @@ type load struct {
 	asks sync.WaitGroup
 
 	mu          sync.Mutex
-	answerTimes []time.Duration // when commands of the table were answered
+	answerTimes []time.Duration // when commands of the table were answered or, without a table, broadcasts
 	last        map[string]uint64
 }
 
@@ -212,6 +212,11 @@ func (l *load) cast(ctx context.Context, node int, payload string) error {
 	err := l.clients[node].cast(one, []byte(payload))
 	done()
 	l.orders.Answered(payload, err == nil, err != nil && outcomeOf(err) == nothing)
+	if err == nil && l.keys == nil {
+		l.mu.Lock()
+		l.answerTimes = append(l.answerTimes, l.now())
+		l.mu.Unlock()
+	}
 	return err
 }
 
@@ -229,8 +234,7 @@ func (l *load) listener(ctx context.Context, node int) {
 	}
 }
 
-// answered returns how many commands of the table were answered in an interval, and the longest time without an
-// answer.
+// answered returns how many requests were answered in an interval, and the longest time without an answer.
 func (l *load) answered(from, to time.Duration) (count int, outage time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,6 +20,13 @@
 //
 // Each node is a separate process, with its own network namespace and its own disk. This needs root. With -bare,
 // nodes are plain processes on the loopback interface. These need no privileges, but can only be killed and paused.
+//
+// With -byzantine, four nodes have a group of level Byzantine, and nothing rests: while one of them lies, the correct
+// nodes broadcast all the time, and are killed, stopped and restarted: one, several, and all at once. Everything that
+// they deliver is judged, also what the node that lies has broadcast: all of them must deliver the same at the same
+// positions. In the last quarter of the run the node that lied restarts as a correct node with an empty disk. Then
+// nodes lose their disks, one at a time. Before that a lost disk would be a second fault, which four nodes do not
+// tolerate. These runs are always on the loopback interface.
 package main
 
 import (
@@ -42,16 +49,18 @@ import (
 
 // options are the options of a run.
 type options struct {
-	long   time.Duration
-	seed   uint64
-	only   string
-	heal   time.Duration
-	bare   bool
-	keep   bool
-	soak   bool
-	pace   time.Duration // of each client; 0: 25 ms
-	binary string
-	liar   string // the test binary of package cluster; "": no liar
+	long time.Duration
+	seed uint64
+	only string
+	heal time.Duration
+	bare bool
+	keep bool
+	soak bool
+	// byzantine means four nodes, one of which lies
+	byzantine bool
+	pace      time.Duration // of each client; 0: 25 ms
+	binary    string
+	liar      string // the test binary of package cluster; "": no liar
 }
 
 func main() { os.Exit(chaos(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -68,6 +77,7 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 	f.StringVar(&o.only, "only", "", "the kinds of faults to use, with commas between")
 	f.BoolVar(&o.bare, "bare", false, "plain processes on the loopback interface, which need no privileges")
 	f.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind; it stays if the run fails, too")
+	f.BoolVar(&o.byzantine, "byzantine", false, "four nodes with a byzantine group, one of which lies; needs -liar")
 	f.BoolVar(&o.soak, "soak", false, "a steady load with few faults, and watch memory, descriptors and goroutines")
 	f.StringVar(&o.binary, "parley", "", "the command, a `file`; by default it is built")
 	f.StringVar(&o.liar, "liar", "", "the test of package cluster, a `file`: without it there is no liar")
@@ -76,7 +86,7 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 		return 2
 	}
 	if list {
-		printFaults(out)
+		printFaults(out, kindsOf(o))
 		return 0
 	}
 	if f.NArg() > 0 {
@@ -92,6 +102,11 @@ func chaos(args []string, out, errOut io.Writer) (status int) {
 			return 2
 		}
 	}
+	if o.byzantine && (o.liar == "" || o.soak) {
+		fmt.Fprintln(errOut, "chaos: -byzantine: it needs -liar, and excludes -soak")
+		return 2
+	}
+	o.bare = o.bare || o.byzantine
 	kinds, err := choose(o)
 	if err != nil {
 		fmt.Fprintf(errOut, "chaos: -only: %v\n", err)
@@ -124,9 +139,13 @@ func do(ctx context.Context, out io.Writer, o options, kinds []fault) (err error
 		o.binary = must.Get(build(ctx, dir))
 	}
 	r, err := setUp(ctx, out, dir, o)
-	if err == nil && o.soak {
+	switch {
+	case err != nil:
+	case o.soak:
 		err = (&soak{run: r}).do(ctx, o.long)
-	} else if err == nil {
+	case o.byzantine:
+		err = (&byzantine{run: r}).do(ctx, o, kinds)
+	default:
 		err = r.chaos(ctx, o, kinds)
 	}
 	err = errors.Join(err, r.tearDown())
@@ -147,11 +166,20 @@ func build(ctx context.Context, dir string) (string, error) {
 	return file, nil
 }
 
+// kindsOf returns the kinds of faults of a run of this form.
+func kindsOf(o options) []fault {
+	if o.byzantine {
+		during, after := byzantineFaults()
+		return append(during, after...)
+	}
+	return faults()
+}
+
 // choose returns the kinds of faults that a run may use.
 func choose(o options) (out []fault, err error) {
 	names := make(map[string]fault)
 	var known []string
-	for _, f := range faults() {
+	for _, f := range kindsOf(o) {
 		if (f.bare || !o.bare) && (!f.lies() || o.liar != "") {
 			names[f.name] = f
 			known = append(known, f.name)
@@ -175,9 +203,9 @@ func choose(o options) (out []fault, err error) {
 	return out, err
 }
 
-func printFaults(out io.Writer) {
+func printFaults(out io.Writer, list []fault) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, f := range faults() {
+	for _, f := range list {
 		where := ""
 		if f.bare {
 			where = "bare"

@@ -12,12 +12,12 @@ import (
 
 // run is one run: nodes in an environment, their load, and the faults injected.
 type run struct {
-	out     io.Writer
-	dir     string
-	seed    uint64
-	fabric  faultyNetwork
-	disks   []faultyDisk
-	members members
+	out    io.Writer
+	dir    string
+	seed   uint64
+	fabric faultyNetwork
+	disks  []faultyDisk
+	shared shared
 	fleet
 	dice
 	toll
@@ -28,24 +28,44 @@ type run struct {
 }
 
 // dice draw faults and nodes.
-type dice struct{ *rand.Rand }
+type dice struct {
+	*rand.Rand
+	among []int // the nodes to draw from
+}
 
-func (d dice) shuffled() []int { return d.Perm(count) }
+func newDice(seed uint64, n int) dice {
+	d := dice{Rand: rand.New(rand.NewPCG(seed, 0))}
+	for i := range n {
+		d.among = append(d.among, i)
+	}
+	return d
+}
 
-func (d dice) some() int { return d.IntN(count) }
+func (d dice) shuffled() (out []int) {
+	for _, k := range d.Perm(len(d.among)) {
+		out = append(out, d.among[k])
+	}
+	return out
+}
+
+func (d dice) some() int { return d.among[d.IntN(len(d.among))] }
 
 // between returns a random duration between two numbers of seconds.
 func (d dice) between(low, high int) time.Duration {
 	return time.Duration(low)*time.Second + time.Duration(d.Int64N(int64(high-low)*int64(time.Second)))
 }
 
-// count is the number of nodes.
+// count is the number of nodes of a run in which nodes only crash, or lie for some time.
 const count = 5
 
 // setUp prepares everything in a folder and starts the nodes. Call tearDown even if it fails.
 func setUp(ctx context.Context, out io.Writer, dir string, o options) (r *run, err error) {
 	defer must.Return(&err)
-	r = &run{out: out, dir: dir, seed: o.seed, dice: dice{rand.New(rand.NewPCG(o.seed, 0))}, liar: o.liar}
+	count, services := count, crashServices
+	if o.byzantine {
+		count, services = byzantineCount, byzantineServices
+	}
+	r = &run{out: out, dir: dir, seed: o.seed, dice: newDice(o.seed, count), liar: o.liar}
 	r.heal = o.heal
 	if o.bare {
 		r.w = must.Get(newLoopback(ctx, dir, count))
@@ -53,12 +73,17 @@ func setUp(ctx context.Context, out io.Writer, dir string, o options) (r *run, e
 		r.w, r.fabric, r.disks, err = newEnvironment(ctx, dir, count, o.seed)
 		must.Do(err)
 	}
-	r.members = must.Get(certify(dir, r.w, count))
+	r.shared = must.Get(certify(dir, r.w, count, services))
 	for i := range count {
-		must.Do(configure(dir, r.w, i, r.members, r.ownClock()))
+		must.Do(configure(dir, r.w, i, r.shared, r.ownClock()))
 		r.nodes = append(r.nodes, newNode(i, dir, o.binary, r.w))
 	}
 	r.clients = must.Get(newClients(dir, r.w, count))
+	if o.byzantine {
+		r.faulty = r.nodes[r.some()]
+		r.dice.among = r.all()
+		must.Do(r.faulty.beginLiar(r.liar, r.seed))
+	}
 	must.Do(r.back(r.all()...))
 	ctx, done := within(ctx, time.Minute)
 	defer done()

@@ -65,7 +65,7 @@ func (r *soak) do(ctx context.Context, long time.Duration) error {
 		nodeName(steady))
 	whole, end := context.WithCancel(ctx)
 	defer end()
-	r.load.listen(whole)
+	r.load.listen(whole, r.all()...)
 	for turn := 0; r.load.now() < long; turn++ {
 		if err := r.minute(whole, turn); err != nil {
 			if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (r *soak) minute(ctx context.Context, turn int) (err error) {
 	l := r.load
 	l.history, l.answerTimes = new(judge.History), nil
 	stop := make(chan struct{})
-	l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn))
+	l.start(ctx, stop, r.seed+uint64(turn)<<16, fmt.Sprint("minute ", turn), r.all()...)
 	until := l.now() + time.Minute
 	hold(ctx, 20*time.Second)
 	if turn%2 == 1 {

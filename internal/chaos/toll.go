@@ -50,8 +50,9 @@ func (t *toll) slow(heal time.Duration) (err error) {
 	return err
 }
 
-// enough returns an error if a run of the given length had too few faults or answers.
-func (t *toll) enough(o options, took time.Duration, answered int) error {
+// enough returns an error if a run of the given length had too few faults, or fewer than its share of the least number
+// of answers in four minutes.
+func (t *toll) enough(o options, took time.Duration, answered, least int) error {
 	share := float64(max(0, o.long-t.rested)) / float64(leastTime)
 	kinds := make(map[string]bool)
 	for _, e := range t.events {
@@ -60,8 +61,8 @@ func (t *toll) enough(o options, took time.Duration, answered int) error {
 	switch {
 	case took < o.long:
 		return fmt.Errorf("it ended after %v", took)
-	case answered < max(1, int(leastAnswered*share)):
-		return fmt.Errorf("%d commands answered: at least %d are needed", answered, max(1, int(leastAnswered*share)))
+	case answered < max(1, int(float64(least)*share)):
+		return fmt.Errorf("%d requests answered: at least %d are needed", answered, max(1, int(float64(least)*share)))
 	case len(t.events) < max(1, int(leastFaults*share)):
 		return fmt.Errorf("%d harms: at least %d are needed", len(t.events), max(1, int(leastFaults*share)))
 	case o.only == "" && !o.bare && len(kinds) < min(leastFaults, int(leastFaults*share)):

@@ -120,6 +120,56 @@ func TestOrdersFind(t *testing.T) {
 	}
 }
 
+// Whatever a faulty node broadcasts, the others must deliver at the same positions. Its own deliveries are ignored
+// until it has restarted with an empty disk, and are then judged from the first position on.
+func TestOrdersDistrust(t *testing.T) {
+	deliver := func(o *Orders, node int, text string) {
+		o.Resume(node)
+		for i, payload := range strings.Split(text, "") {
+			from := "n1"
+			if payload == "x" || payload == "y" {
+				from = "n3"
+			}
+			o.Deliver(node, uint64(i+1), from, payload)
+		}
+	}
+	for _, c := range []struct {
+		second, third string // what the second node and the faulty one deliver
+		trusted       bool
+		want          string
+	}{
+		{"axb", "", false, ""}, {"axb", "bbb", false, ""}, {"ayb", "", false, "something else"}, {"ab", "", false, "something else"},
+		{"axb", "axb", true, ""}, {"axb", "bxb", true, "something else"}, {"axb", "ax", true, "n3 has not delivered"},
+		{"axx", "", false, "something else"},
+	} {
+		o := NewOrders("n1", "n2", "n3")
+		o.Distrust(2)
+		o.Cast("a", 0, 0)
+		o.Cast("b", 0, 0)
+		deliver(o, 0, "axb")
+		deliver(o, 1, c.second)
+		if c.trusted {
+			o.Trust(2)
+		}
+		if c.third != "" {
+			deliver(o, 2, c.third)
+		}
+		o.end(20)
+		err := o.Settle()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if n := o.Invented(); n == 0 {
+			t.Errorf("%+v: %d deliveries are invented", c, n)
+		}
+	}
+	o := NewOrders("n1", "n2")
+	o.Resume(0)
+	if o.Deliver(0, 1, "n2", "x"); o.Settle() == nil {
+		t.Error("a payload of a correct node that it did not broadcast: nothing was found")
+	}
+}
+
 // A position that a node has delivered already, or that precedes the requested ones, is found. None of them stops the
 // judge.
 func TestOrdersFindPositions(t *testing.T) {

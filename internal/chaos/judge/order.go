@@ -20,6 +20,9 @@ type Orders struct {
 	casts map[string]*Cast  // by payload
 	fence string            // the payload from which on nodes are judged again
 	wrong error             // the first error
+	liars map[string]bool   // the names of nodes that are or were faulty
+	// The positions of payloads that only a faulty node can have broadcast.
+	invented map[uint64]bool
 	// The numbers of forgotten broadcasts: those found correct, and the refused ones.
 	stands, refused int
 }
@@ -34,6 +37,8 @@ type nodeDeliveries struct {
 	fence   uint64
 	// If lost is true, the node cannot be read any more from where reading stopped.
 	lost bool
+	// If distrusted is true, the node is faulty, and its deliveries are ignored.
+	distrusted bool
 }
 
 // piece is a sequence of deliveries of one node from a position on.
@@ -58,6 +63,7 @@ func NewOrders(names ...string) *Orders {
 	return &Orders{
 		moved: make(chan struct{}), seed: maphash.MakeSeed(), at: make(map[uint64]uint64),
 		names: names, heard: make([]nodeDeliveries, len(names)), casts: make(map[string]*Cast),
+		liars: make(map[string]bool), invented: make(map[uint64]bool),
 	}
 }
 
@@ -122,6 +128,9 @@ func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := &o.heard[node]
+	if e.distrusted {
+		return
+	}
 	if e.unheard {
 		o.unjudged(node, position, payload)
 		return
@@ -146,6 +155,8 @@ func (o *Orders) Deliver(node int, position uint64, from, payload string) {
 	}
 	o.at[position] = hash
 	switch c := o.casts[payload]; {
+	case o.liars[from] && (c == nil || from != o.names[c.Node]):
+		o.invented[position] = true
 	case c == nil:
 		o.fail("%s: position %d: %q of %s was never broadcast", o.names[node], position, payload, from)
 	case c.refused:
@@ -196,7 +207,9 @@ func (o *Orders) Settle() error {
 	defer o.mu.Unlock()
 	upto := ^uint64(0)
 	for node := range o.heard {
-		upto = min(upto, o.heard[node].last())
+		if !o.heard[node].distrusted {
+			upto = min(upto, o.heard[node].last())
+		}
 	}
 	var positions []uint64
 	for position := range o.at { // order: sorted
@@ -206,6 +219,9 @@ func (o *Orders) Settle() error {
 	}
 	slices.Sort(positions)
 	for node := range o.heard {
+		if o.heard[node].distrusted {
+			continue
+		}
 		if missing, is := o.heard[node].misses(positions); is {
 			o.fail("%s has not delivered what others have at position %d", o.names[node], missing)
 		}
