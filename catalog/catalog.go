@@ -83,18 +83,13 @@ func All() []parley.Protocol {
 		worded(quorum.New(quorum.Config{N: 5, M: 2}), ofCommit),
 		agreed.New(agreed.Config{N: 4, M: 1}, when),
 		worded(transactions.Tower(transactions.Config{N: 4}, parley.Set{}), ofTransactions),
-		worded(ordered.Tower(ordered.Config{N: 4, M: 1, Delta: 4000}, liarsOrder), ofTransactions),
+		worded(ordered.Tower(ordered.Config{N: 4, M: 1, Delta: 10_000}), ofTransactions),
 
 		newsOver("news-fifo", fifoOrder, 3),
 		newsOver("news", causalOrder, 3),
 		bankOver("bank-causal", causalOrder, 2),
 		bankOver("bank", totalOrder, 3),
 	}
-}
-
-// liarsOrder returns an order that tolerates liars, and is final.
-func liarsOrder(n, m int) parley.Protocol {
-	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
 }
 
 func instance(n, m int) problem.Instance {
