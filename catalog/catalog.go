@@ -15,7 +15,6 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
-	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
@@ -66,7 +65,6 @@ func All() []parley.Protocol {
 		inViews(atomic.InViews(group.Config{N: 4})),
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
 		bracha.New(bracha.Config{N: 4, M: 1}),
-		byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called),
 		cuts.New(cuts.Config{N: 4, M: 1}),
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),

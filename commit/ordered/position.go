@@ -9,8 +9,8 @@ import (
 const thisLayer parley.Path = 1
 
 // withPositions returns an order for a tower. A stack passes only the carried message to this layer, without the
-// position of the delivery. So this order writes the position into the message. A liar may have broadcast something that
-// is no message of this layer: it becomes Void. The indications of package cuts become those of this package.
+// position of the delivery. So this order writes the position into the message. A liar may have broadcast something
+// that is no message of this layer: it becomes Void. The indications of package cuts become those of this package.
 func withPositions(order parley.Protocol) parley.Protocol {
 	inner := order.New
 	order.New = func(self parley.ID) parley.Machine { return &positions{inner(self)} }
