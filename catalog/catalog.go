@@ -15,7 +15,6 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
-	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
@@ -66,7 +65,6 @@ func All() []parley.Protocol {
 		inViews(atomic.InViews(group.Config{N: 4})),
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
 		bracha.New(bracha.Config{N: 4, M: 1}),
-		byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called),
 		cuts.New(cuts.Config{N: 4, M: 1}),
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),
@@ -83,18 +81,13 @@ func All() []parley.Protocol {
 		worded(quorum.New(quorum.Config{N: 5, M: 2}), ofCommit),
 		agreed.New(agreed.Config{N: 4, M: 1}, when),
 		worded(transactions.Tower(transactions.Config{N: 4}, parley.Set{}), ofTransactions),
-		worded(ordered.Tower(ordered.Config{N: 4, M: 1, Delta: 4000}, liarsOrder), ofTransactions),
+		worded(ordered.Tower(ordered.Config{N: 4, M: 1, Delta: 10_000}), ofTransactions),
 
 		newsOver("news-fifo", fifoOrder, 3),
 		newsOver("news", causalOrder, 3),
 		bankOver("bank-causal", causalOrder, 2),
 		bankOver("bank", totalOrder, 3),
 	}
-}
-
-// liarsOrder returns an order that tolerates liars, and is final.
-func liarsOrder(n, m int) parley.Protocol {
-	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
 }
 
 func instance(n, m int) problem.Instance {

@@ -23,7 +23,7 @@ import (
 // own inputs and conditions.
 var elsewhere = []string{
 	"tetra", "stream", "diffusion", "uniform", "fifo", "causal", "vector", "atomic-views", "timestamp", "bracha",
-	"byzantine", "detector", "expel", "group", "ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
+	"detector", "expel", "group", "ballot", "convergence", "dated", "twophase", "threephase", "quorum", "agreed", "transactions", "ordered",
 }
 
 // Every protocol that is built here keeps its promises, as any protocol must.

@@ -40,7 +40,6 @@ type Pipeline struct {
 
 	ring
 	alarm
-	paused      bool   // no slot begins before Resume
 	deactivated bool   // restarted after a crash: it cannot know which slots have begun
 	missed      uint64 // the first slot in which this process abstained; 0: none
 }
@@ -106,29 +105,12 @@ func NewPipeline(p lockstep.Protocol, when lockstep.Schedule, window int, self p
 	return l
 }
 
-// Pause stops further slots from beginning. Frames for these slots are kept. Resume begins the slots that are
-// requested. All correct processes must resume within the time that the schedule allows for a frame that opens a
-// slot.
-func (l *Pipeline) Pause() { l.paused = true }
-
-// Resume ends a Pause.
-func (l *Pipeline) Resume(s *parley.Step) {
-	if !l.paused {
-		return
-	}
-	l.paused = false
-	l.beginRequested(s)
-}
-
 func (l *Pipeline) beginRequested(s *parley.Step) {
 	for k := l.opened + 1; k <= l.requested; k++ {
 		l.slot(k).begin = s.Now
 	}
 	l.openRequested(s)
 }
-
-// Paused reports whether the pipeline waits for Resume.
-func (l *Pipeline) Paused() bool { return l.paused }
 
 // Age returns the time from the beginning of slot k to the earliest beginning of slot
 // k+window. It is longer than the time from the beginning of slot k at one correct process to
@@ -148,14 +130,6 @@ func (l *Pipeline) Inactive() bool {
 // Waits reports whether the process takes part, or is ready to take part. A ready process starts when there
 // is a request.
 func (l *Pipeline) Waits() bool { return !l.deactivated && l.participation.currentPhase() >= ready }
-
-// Rounds returns this process's rounds in a slot that has begun and is not over; nil otherwise.
-func (l *Pipeline) Rounds(k uint64) lockstep.Rounds {
-	if k <= l.over || k > l.opened || l.slot(k).instance == nil {
-		return nil
-	}
-	return l.slot(k).instance.Rounds()
-}
 
 // Deactivate makes the process take no part from now on, as after a restart.
 func (l *Pipeline) Deactivate() { l.deactivated = true }
@@ -199,7 +173,7 @@ func (l *Pipeline) requestSlots(s *parley.Step, k uint64, own bool) {
 // openRequested begins slots that are requested and may begin. A slot that had to wait for the window
 // has begun when the window allowed it, even if the timer is late.
 func (l *Pipeline) openRequested(s *parley.Step) {
-	for !l.paused && l.opened < l.requested {
+	for l.opened < l.requested {
 		k := l.opened + 1
 		r := l.slot(k)
 		if !l.participation.mayOpen(s, k) {
@@ -222,7 +196,7 @@ func (l *Pipeline) openRequested(s *parley.Step) {
 		l.opened = k
 		// Its place held slot k-window, which is over everywhere.
 		old := l.slot(k + l.window)
-		*old = slot{delivered: old.delivered[:0], sizes: old.sizes, beganBy: old.beganBy}
+		*old = slot{delivered: old.delivered[:0], beganBy: old.beganBy}
 		one := l.instance(k)
 		mark := s.Mark()
 		if by := s.Now - r.begin; l.when.Late(by) {
@@ -299,10 +273,6 @@ func (l *Pipeline) receive(s *parley.Step, from parley.ID, q parley.Msg) {
 			return // the kept frames completed it
 		}
 	}
-	if q.Seq == 0 && !l.admit(l.slot(k), from, len(q.Body)) {
-		s.Refuse(from, "more of one process than is kept")
-		return
-	}
 	one := l.instance(k)
 	mark := s.Mark()
 	one.Receive(s, from, q)
@@ -328,7 +298,6 @@ func (l *Pipeline) settle(s *parley.Step, k uint64, mark int) {
 		}
 		counts := l.participation.slotEnded(s, k, r)
 		l.spare, r.instance = append(l.spare, r.instance), nil
-		l.releaseQuota(r)
 		l.over = k
 		if counts {
 			l.handler.SlotDone(s, k, r.delivered)
@@ -382,7 +351,6 @@ func (l *Pipeline) State(v *parley.Vars) {
 	if v.Skips() {
 		return
 	}
-	v.Bool("waits", &l.paused)
 	v.Bool("mute", &l.deactivated)
 	parley.Num(v, "over", &l.over)
 	parley.Num(v, "opened", &l.opened)
@@ -391,7 +359,6 @@ func (l *Pipeline) State(v *parley.Vars) {
 	l.alarm.state(v)
 	if v.Loading() {
 		clear(l.slots)
-		clear(l.heldBytes)
 	}
 	for k := l.opened + 1 - min(l.opened, l.window); k <= l.opened+l.window; k++ {
 		l.visit(v, k)
@@ -414,14 +381,6 @@ func (l *Pipeline) visit(v *parley.Vars, k uint64) {
 	if has {
 		l.instance(k)
 		v.Machine("instance", r.instance)
-	}
-	if l.limit > 0 {
-		parley.PerProcess(v, "bytes", l.sizes(r), func(id parley.ID, size *int) {
-			parley.Num(v, "kept", size)
-			if v.Loading() {
-				l.heldBytes[id] += *size
-			}
-		})
 	}
 	parley.Slice(v, "delivered", &r.delivered, func(_ int, e *parley.Effect) {
 		e.Op, e.From = parley.OpDeliver, l.self

@@ -10,7 +10,6 @@ type slot struct {
 	begin     parley.Tick        // when round 0 began; before that, when the slot was requested
 	instance  *lockstep.Instance // nil: no frame yet, or over
 	delivered []parley.Effect    // deliveries, kept until all earlier slots are over
-	sizes     []int              // by process: of its frame of round 0
 	beganBy   []bool             // by process: it was heard to begin the slot, by one that rejoins
 	ownOnly   bool               // requested by this process only, which delays it
 	missed    bool               // this process was late in it, or heard too few
@@ -19,16 +18,16 @@ type slot struct {
 // ring holds the slots of which anything is known.
 type ring struct {
 	window    uint64
-	over      uint64 // all slots up to this one are over
-	opened    uint64 // all slots up to this one have begun
-	requested uint64 // slots up to this one begin as soon as they may; 0: none is requested
-	slots     []slot // by number: from opened-window+1 to opened+window
-	quota
-	spare []*lockstep.Instance // scratch
+	over      uint64               // all slots up to this one are over
+	opened    uint64               // all slots up to this one have begun
+	requested uint64               // slots up to this one begin as soon as they may; 0: none is requested
+	slots     []slot               // by number: from opened-window+1 to opened+window
+	n         int                  // number of processes
+	spare     []*lockstep.Instance // scratch
 }
 
 func newRing(window, n int) ring {
-	return ring{window: uint64(window), slots: make([]slot, 2*window), quota: quota{heldBytes: make([]int, n)}}
+	return ring{window: uint64(window), slots: make([]slot, 2*window), n: n}
 }
 
 // Opened returns the last slot that has begun.
@@ -55,9 +54,8 @@ func (l *ring) vacate(r *slot) {
 	if r.instance != nil {
 		l.spare = append(l.spare, r.instance)
 	}
-	l.releaseQuota(r)
 	clear(r.delivered)
-	*r = slot{begin: r.begin, delivered: r.delivered[:0], sizes: r.sizes, beganBy: r.beganBy}
+	*r = slot{begin: r.begin, delivered: r.delivered[:0], beganBy: r.beganBy}
 }
 
 // skipTo records that slots up to k have begun without this process. A slot that it heard
@@ -97,7 +95,7 @@ func (l *ring) recordBeginning(now parley.Tick, from parley.ID, k uint64, enough
 	}
 	r := l.slot(k)
 	if r.beganBy == nil {
-		r.beganBy = make([]bool, len(l.heldBytes))
+		r.beganBy = make([]bool, l.n)
 	}
 	if !r.beganBy[from] {
 		if r.beganBy[from] = true; r.beganCount() == enough {
@@ -106,72 +104,21 @@ func (l *ring) recordBeginning(now parley.Tick, from parley.ID, k uint64, enough
 	}
 }
 
-// quota limits how much is kept of each process.
-type quota struct {
-	heldBytes []int // by process: bytes of its frames of round 0 in slots that are not over
-	limit     int   // of held; 0: no limit
-}
-
-// Bound limits the bytes of frames of round 0 that are kept from one process, in all unfinished slots
-// together. Frames beyond the limit are refused, so a correct process must never have that many bytes in
-// flight. A slot counts until it is over everywhere. That is before window more slots can have begun, and at
-// the latest a round after its end.
-func (l *quota) Bound(bytes int) { l.limit = bytes }
-
-// admit reports whether there is room for a process's frame of round 0 in a slot, and counts it.
-func (l *quota) admit(r *slot, from parley.ID, size int) bool {
-	if l.limit == 0 {
-		return true
-	}
-	sizes := l.sizes(r)
-	if sizes[from] > 0 {
-		return true // a second frame, of which nothing is kept
-	}
-	if l.heldBytes[from]+size > l.limit {
-		return false
-	}
-	sizes[from] = size
-	l.heldBytes[from] += size
-	return true
-}
-
-func (l *quota) sizes(r *slot) []int {
-	if r.sizes == nil {
-		r.sizes = make([]int, len(l.heldBytes))
-	}
-	return r.sizes
-}
-
-// releaseQuota releases the quota of a slot that is over.
-func (l *quota) releaseQuota(r *slot) {
-	for id, size := range r.sizes {
-		l.heldBytes[id] -= size
-		r.sizes[id] = 0
-	}
-}
-
 // alarm is the one timer for all slots: it is set for the earliest time at which
 // anything is due.
 type alarm struct {
-	timer parley.Timer
-	due   parley.Tick // never: the timer is not set
+	due parley.Tick // never: the timer is not set
 }
 
 const never parley.Tick = 1 << 62
-
-// Timer sets the number of the pipeline's timer, for machines with several. The default is 0.
-func (l *alarm) Timer(t parley.Timer) { l.timer = t }
 
 // wake sets the timer, unless it expires earlier anyway.
 func (l *alarm) wake(s *parley.Step, at parley.Tick) {
 	if at < l.due {
 		l.due = at
-		s.SetTimer(l.timer, at-s.Now)
+		s.SetTimer(0, at-s.Now)
 	}
 }
-
-// Behind returns how late this process is, at time now, with its earliest due event.
-func (l *alarm) Behind(now parley.Tick) parley.Tick { return max(0, now-l.due) }
 
 func (l *alarm) state(v *parley.Vars) {
 	set := l.due < never

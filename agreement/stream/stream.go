@@ -37,13 +37,11 @@
 //
 // # Decisions
 //
-// A late process decides as the others do, or does not decide. Three rules ensure this:
+// A late process decides as the others do, or does not decide. Two rules ensure this:
 //
 //   - A cluster runs exponential information gathering in the form eig.Observed. In this form the source also
 //     receives the values that the others relay, and computes its decision from these values.
 //   - A process abstains if its frames are late and it does not receive frames from all others.
-//   - In a Byzantine order (package broadcast/byzantine), all processes send each other a mark in every slot. A mark
-//     is a digest of all earlier agreed values. A process leaves if its mark differs from the marks of n-m others.
 //
 // Motive: a late process counts as faulty, so no theorem covers its decisions. But its clients act on its answers.
 // Cost: each lieutenant (a process other than the source) also sends the values that it relays to the source, and

@@ -90,7 +90,7 @@ func (s *Service) open() (err error) {
 	if c.Protocol == Agreed {
 		p = ordered.New(ordered.Config{
 			N: n, M: s.k.M, Delta: parley.Tick(c.Delay), Votes: parley.Tick(c.Votes),
-			Open: c.Open, Remember: c.Remember, Compact: s.k.Compact, Repeats: true,
+			Open: c.Open, Remember: c.Remember, Compact: s.k.Compact,
 		})
 		s.order = newOrder(s)
 		o.Beneath = s.order.broadcast

@@ -113,7 +113,7 @@ func (p *Process) Indicate(m parley.Msg) {
 	p.h.Flush()
 }
 
-// Carried gives the machine a delivery of the order in the layer below, within a step of that order.
+// Carried gives the machine a delivery or an indication of the order in the layer below, within a step of that order.
 func (p *Process) Carried(from parley.ID, m parley.Msg) {
 	p.mu.Lock()
 	defer p.unlock()

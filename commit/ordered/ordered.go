@@ -2,8 +2,8 @@
 // number of transactions can run at the same time.
 //
 // Each transaction solves atomic commitment (package problem) among the correct participants: all of them commit the
-// transaction, or all abort it. The broadcast in the layer below, such as package broadcast/byzantine, determines the
-// model and the bound: up to m of the n processes may lie, and n > 3m.
+// transaction, or all abort it. The broadcast in the layer below, such as package broadcast/cuts, determines the model
+// and the bound: up to m of the n processes may lie, and n > 3m.
 //
 // The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes deliver
 // the same votes in the same order, and compute the outcome from them. A transaction commits when all participants
@@ -14,11 +14,10 @@
 // log, and asks all others for the outcomes. It accepts an outcome that more than m of them report. If a process does
 // not learn an outcome from the broadcast in time, it asks in the same way.
 //
-// If Config.Repeats is false, a restarted process receives nothing more from the broadcast. Otherwise the broadcast
-// delivers again what it has kept, and the process saves its state from time to time. So it finds all outcomes again,
-// and takes part again. Meanwhile it does not prepare transactions again, and reports to its participant only outcomes
-// that the participant may not know. If the process has missed deliveries for good, it might find wrong outcomes.
-// So from then on it ignores the order, and only asks.
+// After a restart the broadcast delivers again what it has kept, and the process saves its state from time to time. So
+// it finds all outcomes again, and takes part again. Meanwhile it does not prepare transactions again, and reports to
+// its participant only outcomes that the participant may not know. If the process has missed deliveries for good, it
+// might find wrong outcomes. So from then on it ignores the order, and only asks.
 //
 // Why it works: all correct processes compute the outcome only from deliveries, which they have in the same order. So
 // all of them find the same outcome. Among m+1 processes that report an outcome, or that have waited too long, at
@@ -54,9 +53,6 @@ type Config struct {
 	Remember int
 	// Compact is the number of log records after which a checkpoint replaces them. 0 means 4096.
 	Compact int
-	// Repeats says that deliveries have positions, in Seq, and that the order delivers again what it has kept after a
-	// restart. See From and Live.
-	Repeats bool
 }
 
 func (c Config) withDefaults() Config {
@@ -66,7 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// New returns the protocol, a layer above an order.
+// New returns the protocol, a layer above an order. Each delivery of the order has its position in Seq. After a restart
+// the order delivers again what it has kept, and indicates From and Live.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	return parley.Protocol{
@@ -94,9 +91,13 @@ const (
 	Expire
 	// Void is any other delivery. It only has a position.
 	Void
-	// From, in the name of the process itself, says that the next delivery is the first one after position Seq. What
-	// follows was delivered before a restart, until Live, also in the name of the process itself.
-	From
+)
+
+// The indications of the order. Between From and Live, the order delivers what it may have delivered before a restart.
+const (
+	// From indicates that the next delivery is the first one after position Seq.
+	From parley.Kind = parley.Indication + 0x2C + iota
+	// Live indicates that the following deliveries are new.
 	Live
 )
 
@@ -154,9 +155,6 @@ func (m *Machine) Start(s *parley.Step) {
 	for i := range m.outcomes.inDoubt {
 		d := &m.outcomes.inDoubt[i]
 		d.asked = true
-		if !m.c.Repeats { // otherwise it counts again
-			m.number = max(m.number, d.number)
-		}
 		s.Deliver(d.spec.Members[0], parley.Msg{
 			Kind: service.Prepare, Value: uint64(d.path()), Seq: 1, Body: d.spec.Encode(),
 		})
@@ -251,20 +249,17 @@ func readBallot(b []byte) (v vote, ok bool) {
 }
 
 // Receive handles a delivery of the order. A liar may have broadcast it, so all correct processes handle it in the
-// same way. Receive also handles a message from a link about an outcome.
+// same way. Receive also handles the indications of the order, and a message from a link about an outcome.
 func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 	switch {
+	case q.Kind == From:
+		m.from(q.Seq)
+	case q.Kind == Live:
+		m.live(s)
 	case q.Kind >= parley.Local:
 	case !s.Carried:
 		m.hear(s, from, q)
-	case q.Kind == From && from == m.self:
-		m.from(q.Seq)
-	case m.missed || q.Kind == From:
-	case q.Kind == Live:
-		if from == m.self {
-			m.live(s)
-		}
-	case m.c.Repeats && m.before(q):
+	case m.missed || m.before(q):
 	case q.Kind == Begin:
 		if t, ok := service.ReadSpec(q.Body, m.c.N); ok && t.Members[0] == from && len(t.Parts) > 0 {
 			m.begin(s, from, t)
@@ -280,7 +275,7 @@ func (m *Machine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 // begin opens a transaction, unless its name is taken or its coordinator has too many open.
 func (m *Machine) begin(s *parley.Step, from parley.ID, spec service.Spec) {
 	answer := func(q parley.Msg) {
-		if from == m.self {
+		if from == m.self && m.outcomes.find(spec) != nil { // it was requested since the last restart
 			m.outcomes.forget(spec)
 			s.Deliver(m.self, q)
 		}
@@ -372,14 +367,14 @@ func (m *Machine) end(s *parley.Step, t *transaction, outcome problem.Outcome, w
 		Path: t.path(), Name: t.spec.Name, Digest: t.spec.Digest, Outcome: outcome, Why: why,
 	}
 	m.past.Add(e)
-	waits := m.outcomes.voted(t.spec)
+	waits, wanted := m.outcomes.voted(t.spec), m.outcomes.find(t.spec) != nil
 	m.outcomes.know(t.spec)
 	switch {
 	case t.learned:
-	case m.repeating && !waits: // the participant did not vote yes, or knows the outcome
-		s.Deliver(t.spec.Members[0], e.Ended(service.Repeated))
-	default:
+	case waits || !m.repeating:
 		m.tell(s, e, t.spec)
+	case wanted: // by a caller since the restart; the participant did not vote yes, or knows the outcome
+		s.Deliver(t.spec.Members[0], e.Ended(service.Repeated))
 	}
 }
 

@@ -155,6 +155,9 @@ func (m *Machine) save(s *parley.Step) {
 // lost.
 func (m *Machine) live(s *parley.Step) {
 	m.repeating = false
+	if m.missed {
+		return
+	}
 	for _, t := range m.byAge() {
 		if t.voted && !t.yes.Has(m.self) && m.outcomes.voted(t.spec) {
 			s.Broadcast(parley.Msg{Kind: Vote, Body: ballot(true, t.spec, nil)})

@@ -50,8 +50,11 @@ func (d *driven) do(clause func()) (delivered []parley.Msg, log []parley.Record,
 	return delivered, log, cast, sent
 }
 
-// carried has the order deliver q.
+// carried has the order deliver q, at its position or at the next one.
 func (d *driven) carried(from parley.ID, q parley.Msg) []parley.Msg {
+	if q.Seq == 0 {
+		q.Seq = d.m.at + 1
+	}
 	delivered, _, _, _ := d.do(func() {
 		d.s.Carried = true
 		d.m.Receive(d.s, from, q)

@@ -2,7 +2,7 @@ package ordered
 
 import "parley"
 
-// progress is how far a process is in an order that delivers again after a restart: see Config.Repeats.
+// progress is how far a process is in the order, which delivers again after a restart.
 type progress struct {
 	at        uint64 // position of the last delivery
 	fresh     int    // bytes delivered since the state was saved
@@ -36,8 +36,8 @@ func (p *progress) before(q parley.Msg) bool {
 // Missed reports whether this process has missed deliveries for good.
 func (p *progress) Missed() bool { return p.missed }
 
-func (p *progress) state(v *parley.Vars, durable bool) {
-	v.DurableIf(durable, func() {
+func (p *progress) state(v *parley.Vars) {
+	v.Durable(func() {
 		parley.Num(v, "at", &p.at)
 		v.Bool("missed", &p.missed)
 	})

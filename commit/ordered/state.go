@@ -15,8 +15,8 @@ func (m *Machine) byAge() []*transaction {
 
 // State visits every variable of the machine.
 func (m *Machine) State(v *parley.Vars) {
-	v.DurableIf(m.c.Repeats, func() { m.stateOrder(v) })
-	m.progress.state(v, m.c.Repeats)
+	v.Durable(func() { m.stateOrder(v) })
+	m.progress.state(v)
 	m.outcomes.state(v, m.c.N)
 }
 

@@ -6,17 +6,10 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/byzantine"
 	"parley/commit/ordered"
-	"parley/lockstep"
 	"parley/parleytest"
 	"parley/sim"
 )
-
-// order returns the order that clusters use.
-func order(n, m int) parley.Protocol {
-	return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
-}
 
 // inputs requests some transactions with random votes, some names twice.
 func inputs(n int) func(r *rand.Rand) []sim.Request {
@@ -37,9 +30,9 @@ func inputs(n int) func(r *rand.Rand) []sim.Request {
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	for _, c := range []ordered.Config{{N: 4, M: 1, Delta: 4000}, {N: 7, M: 2, Delta: 6000}} {
+	for _, c := range []ordered.Config{{N: 4, M: 1, Delta: 10_000}, {N: 7, M: 2, Delta: 10_000}} {
 		t.Run(fmt.Sprint(c.N), func(t *testing.T) {
-			p := ordered.Tower(c, order)
+			p := ordered.Tower(c)
 			parleytest.Suite(t, p, parleytest.Options{
 				Inputs: inputs(c.N), Recovers: true, Seeds: 2400 / (c.N * c.N),
 				Beyond: []parleytest.Beyond{{Protocol: p, Faulty: c.M + 1}},
@@ -49,13 +42,13 @@ func TestSuite(t *testing.T) {
 }
 
 func FuzzReceive(f *testing.F) {
-	parleytest.Fuzz(f, ordered.Tower(ordered.Config{N: 4, M: 1}, nil), parleytest.Options{Inputs: inputs(4)})
+	parleytest.Fuzz(f, ordered.GivenTower(ordered.Config{N: 4, M: 1}), parleytest.Options{Inputs: inputs(4)})
 }
 
 // If process 0 makes the order, a run in which it is faulty or was down for a time need not end. Every run
 // without faults ends.
 func TestOrderMakerIsDown(t *testing.T) {
-	p := ordered.Tower(ordered.Config{N: 4, M: 1}, nil)
+	p := ordered.GivenTower(ordered.Config{N: 4, M: 1})
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		o := sim.Options{Protocol: p, Seed: seed, Until: p.Span, Requests: inputs(4)(r)}

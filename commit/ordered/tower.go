@@ -1,12 +1,12 @@
 package ordered
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 
 	"parley"
 	agreement "parley/agreement/problem"
+	"parley/broadcast/cuts"
 	"parley/commit/problem"
 	"parley/commit/service"
 	"parley/stack"
@@ -15,18 +15,19 @@ import (
 // towerConfig holds what Tower and the flags set.
 type towerConfig struct {
 	Config
-	order func(n, m int) parley.Protocol
 	given bool
 }
 
-// Tower puts the protocol above an order of n processes, of which m may lie. On top it puts slow participants (see
-// [service.NewParticipant]). The order must be final: a process that has missed a delivery takes no further part.
-// c.Delta must be long enough for a broadcast.
-//
-// If order is nil, process 0 makes the order (see the type given). The flag --given selects this, for explorations.
-func Tower(c Config, order func(n, m int) parley.Protocol) parley.Protocol {
-	return towerConfig{c.withDefaults(), order, order == nil}.protocol()
-}
+// broadcastDelays is how many message delays a broadcast takes at most, if no process fails.
+const broadcastDelays = 10
+
+// Tower puts the protocol above the order of package cuts. On top it puts slow participants (see
+// [service.NewParticipant]). c.Delta is the longest time that a broadcast takes: 10 times as long as a message.
+func Tower(c Config) parley.Protocol { return towerConfig{Config: c.withDefaults()}.protocol() }
+
+// GivenTower does what Tower does, but process 0 makes the order (see the type given). The flag --given selects this,
+// for explorations.
+func GivenTower(c Config) parley.Protocol { return towerConfig{c.withDefaults(), true}.protocol() }
 
 func (t towerConfig) protocol() parley.Protocol {
 	if err := t.check(); err != nil {
@@ -34,15 +35,23 @@ func (t towerConfig) protocol() parley.Protocol {
 	}
 	beneath := newGiven(t.N, t.M)
 	if !t.given {
-		beneath = t.order(t.N, t.M)
+		beneath = cuts.New(cuts.Config{N: t.N, M: t.M, Durable: true})
 	}
+	return t.above(beneath)
+}
+
+// above returns the tower above an order.
+func (t towerConfig) above(beneath parley.Protocol) parley.Protocol {
 	layer := New(t.Config)
-	p := stack.New(beneath, layer, service.NewParticipant(t.N, true))
+	p := stack.New(withPositions(beneath), layer, service.NewParticipant(t.N, true))
 	p.Name, p.Title, p.Paper, p.M, p.Serves = layer.Name, layer.Title, layer.Paper, t.M, false
-	p.Relies.Delay = cmp.Or(p.Relies.Delay, t.Delta)
+	p.Relies.Delay = t.Delta
+	if !t.given {
+		p.Relies.Delay = max(1, t.Delta/broadcastDelays)
+	}
 	p.Proposers = parley.SetOf(0) // it also makes the given order
 	p.Rejoins, p.OnDemand = true, !t.given
-	p.Span = 60 * t.Delta // a process that gets no answer asks forever
+	p.Span = max(p.Span, 60*t.Delta) // a process that gets no answer asks forever
 	p.Properties = service.Judging{Of: problem.AmongCorrect, ByName: true}.Properties()
 	if t.given {
 		p.Properties = spared(p.Properties)
@@ -74,8 +83,6 @@ func (t towerConfig) check() error {
 		return err
 	case t.M < 0 || t.M > t.N-2:
 		return parley.FlagErrorf("m", "%d faults of %d processes: allowed are 0 to n-2 = %d", t.M, t.N, t.N-2)
-	case !t.given && t.order == nil:
-		return parley.FlagErrorf("given", "there is no other order")
 	}
 	return nil
 }
@@ -92,18 +99,18 @@ func (t towerConfig) bound(n, m int) error {
 	return nil
 }
 
-// promises returns the promises for a run. A process that was down for a time receives nothing more of the
-// order, and counts as one of the m that may be faulty.
+// promises returns the promises for a run. A process that was down for a time and lost its disk counts as one of the m
+// that may be faulty.
 func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	safe, failed, bound := "", a.Faulty, t.bound(a.N, a.M)
-	if !t.given {
+	if a.Processes.LostDisk {
 		failed += a.Away
 	}
 	switch {
 	case !t.given && bound != nil:
 		safe = bound.Error()
 	case failed > a.M:
-		safe = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
+		safe = fmt.Sprintf("%d processes are faulty or lost their disks, and m = %d", failed, a.M)
 	case t.given && a.Network.Doubled:
 		safe = "a link doubled a payload for broadcast"
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
@@ -114,19 +121,16 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case live != "":
 	case bound != nil:
 		live = bound.Error()
-	case a.Faulty+a.Away > a.M:
-		live = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
 	case t.given && a.SourceFaulty:
 		live = "the process that makes the order is faulty"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "links lost messages of the order"
+	case !t.given && a.Processes.Paused:
+		live = "a process was paused, so no agreement of the order is certain to end in a known time"
 	case a.Processes.LostDisk:
 		live = "a process that lost its disk has forgotten its votes"
 	}
-	answered, trivial := live, live
-	if answered == "" && a.Away > 0 {
-		answered = "a process that was down for a time can begin nothing any more"
-	}
+	trivial := live
 	switch {
 	case trivial != "":
 	case a.Faulty+a.Away > 0:
@@ -145,6 +149,6 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 		say(problem.Termination, "m+1 correct processes report that they have waited too long, and report outcomes", live),
 		say(problem.NonBlocking, "no process waits for a particular other process", ""),
 		say(service.Names, "all processes know the same transaction under a name", safe),
-		say(service.Answers, "every broadcast is delivered, and every transaction ends", answered),
+		say(service.Answers, "every broadcast is delivered, and every transaction ends", live),
 	}
 }

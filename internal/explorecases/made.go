@@ -21,7 +21,6 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
-	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
 	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
@@ -231,17 +230,14 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 	},
 }
 
-// orderedTower returns transactions on an order that one process makes, or with the setting byzantine on a Byzantine
-// order.
+// orderedTower returns transactions on an order that one process makes, or with the setting cuts on the order of
+// package cuts.
 func orderedTower(s *settings) parley.Protocol {
 	c := ordered.Config{N: s.n, M: s.m(1), Compact: s.number("compact", 0)}
-	if !s.is("byzantine") {
-		return ordered.Tower(c, nil)
+	if s.is("cuts") {
+		return ordered.Tower(c)
 	}
-	c.Delta = 4000
-	return ordered.Tower(c, func(n, m int) parley.Protocol {
-		return byzantine.New(byzantine.Config{N: n, M: m, Final: true}, lockstep.Called)
-	})
+	return ordered.GivenTower(c)
 }
 
 // hours returns wall clocks that show a constant hour: one digit for each process.

@@ -15,8 +15,8 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
-	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
+	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -83,7 +83,9 @@ func broadcasts() []row {
 		{protocol: called("guarded", guarded(guard.Config{N: 4})), plan: lasting},
 		{protocol: called("unguarded", guarded(guard.Config{N: 4, Off: true})), plan: lasting},
 		{protocol: called("bracha", bracha.New(bracha.Config{N: 4, M: 1})), plan: carries()},
-		{protocol: called("byzantine", byzantine.New(byzantine.Config{N: 4, M: 1}, lockstep.Called)), plan: carries()},
+		{protocol: called("cuts", cuts.New(cuts.Config{N: 4, M: 1})), plan: until(inOrder(carries()), 1_200_000)},
+		{protocol: called("cuts-durable", cuts.New(cuts.Config{N: 4, M: 1, Durable: true})),
+			plan: until(inOrder(carries()), 1_200_000)},
 	}
 }
 
@@ -141,7 +143,7 @@ func others() []row {
 		{protocol: listed("transactions", "-n", "4"), plan: until(inOrder(soon), 60_000), values: orders("yyyy", "ynyy")},
 		{protocol: called("transactions-majority", listed("transactions", "-n", "5", "--majority")),
 			plan: until(inOrder(soon), 120_000), values: orders("yyyyy", "yynyy")},
-		{protocol: listed("ordered"), plan: until(inOrder(soon), 120_000), values: orders("yyyy", "yyyn")},
+		{protocol: listed("ordered"), plan: until(inOrder(soon), 1_200_000), values: orders("yyyy", "yyyn")},
 		{protocol: listed("stream"), plan: rounds(6), values: bits},
 		{protocol: listed("expel", "-n", "4"), plan: until(soon, 40_000), values: accused, seen: indicated},
 		{protocol: called("agreed", agreed.New(agreed.Config{N: 4, M: 1}, lockstep.Simulated)), plan: rounds(2),

@@ -92,7 +92,7 @@ cluster                free    : core trace faulty agreement/* clock/* membershi
 cluster/api            free    : core cluster cluster/cert cluster/link cluster/api/parleyv1 agreement/consensus agreement/stream replica/*
 cluster/api/client     free    : internal/lists cluster/cert cluster/api/*
 cluster/api/participant free   : cluster cluster/api/parleyv1
-cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream broadcast/byzantine cluster/protocols
+cluster/audit          free    : core adapters trace problems agreement/interactive agreement/stream cluster/protocols
 cluster/clustertest    free    : cluster cluster/cert cluster/disk cluster/link/memory
 cluster/*              free    : core faulty cluster cluster/* cluster/api/* replica/* internal/nearest
 exercises              pure    : core adapters protocols
@@ -182,8 +182,7 @@ var (
 		encoding/base64 encoding/binary encoding/hex errors flag fmt hash hash/adler32 hash/crc32 hash/crc64 hash/fnv
 		iter maps math math/bits slices sort strconv strings unicode unicode/utf8`)
 	pureExtra = map[string][]string{
-		"faulty":              {"time"}, // to read a duration
-		"broadcast/byzantine": {"golang.org/x/crypto/blake2b"},
+		"faulty": {"time"}, // to read a duration
 	}
 )
 

@@ -29,7 +29,7 @@ var idioms = []idiom{
 	{`\b(stand|stands|standing|stood) still\b`, 0, "stall, is paused, or is unresponsive"},
 	{`\btold\b`, 18, "send, notify, report, or print"},
 	{`, for (it|they|he|all|no|nobody|nothing|there|who|what)\b`, 3, "because"},
-	{`\banew\b`, 2, "again, or from scratch"},
+	{`\banew\b`, 1, "again, or from scratch"},
 	{`\bin spite of\b`, 0, "despite, or tolerating"},
 }
 

@@ -15,9 +15,9 @@ import (
 )
 
 // slowly is by how much the traces of the test are slowed down, so that they last for 20 seconds.
-const slowly = 30
+const slowly = 3
 
-// groupFacts are the facts about four nodes whose group delivers 24 batches. node1 lies.
+// groupFacts are the facts about four nodes whose group delivers 32 batches. node1 lies.
 func groupFacts(t *testing.T) *facts {
 	t.Helper()
 	f := &facts{machine: "group/order"}
@@ -101,8 +101,8 @@ func TestRulingOfDisturbed(t *testing.T) {
 		"just before": {func(f *facts) {
 			for i := range f.found { // only their last seconds are known
 				log := f.found[i].tail[0].Log
-				log.Events = slices.DeleteFunc(log.Events, func(e trace.Event) bool { return e.Time < 9e9 })
-				log.Events = slices.Insert(log.Events, 0, trace.Event{Op: trace.Timeout, At: parley.ID(i), Time: 9e9})
+				log.Events = slices.DeleteFunc(log.Events, func(e trace.Event) bool { return e.Time < 8e9 })
+				log.Events = slices.Insert(log.Events, 0, trace.Event{Op: trace.Timeout, At: parley.ID(i), Time: 8e9})
 				log.Until = 17.5e9
 			}
 			f.nodes[3].marks = []mark{{f.now.Add(-time.Second), trace.Pause}}
