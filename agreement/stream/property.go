@@ -119,6 +119,12 @@ func answers(h *parley.History, list []requestRecord, a parley.ExternalEvent) bo
 // properties returns the promises to clients of a stream, agreement by agreement.
 func (j streamJudge) properties() []parley.Property {
 	what, check := "slot", j.values
+	termination := "every request of a correct process is decided; if the source is correct, every process that never " +
+		"restarts decides"
+	if !j.Timed() {
+		termination = "every request of a correct process is decided, or decided on nothing; if the source is correct, every " +
+			"process that never restarts decides the last Window slots"
+	}
 	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
 	if j.All() {
 		what, check = "name", j.entries
@@ -138,8 +144,7 @@ func (j streamJudge) properties() []parley.Property {
 		Check: j.integrity, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Termination, Mode: parley.Eventually,
-		Says: "every request of a correct process is decided; if the source is correct, every " +
-			"process that never restarts decides",
+		Says:  termination,
 		Check: j.termination,
 	}, {
 		Name: Rejoining, Mode: parley.Eventually,
@@ -168,6 +173,12 @@ func (j streamJudge) agreement(h *parley.History) error {
 			} else if !bytes.Equal(f.Msg.Body, d.Msg.Body) {
 				return fmt.Errorf("in slot %d %s decides %s and %s decides %s", d.Msg.Seq, h.Name(f.At),
 					parley.Printable(f.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
+			}
+		}
+		for _, i := range h.Indications {
+			if f, known := first[i.Msg.Seq]; known && i.Msg.Kind == Undecided && h.Correct(i.At) {
+				return fmt.Errorf("in slot %d %s decides %s and %s decides nothing", i.Msg.Seq, h.Name(f.At),
+					parley.Printable(f.Msg.Body), h.Name(i.At))
 			}
 		}
 		return nil
@@ -318,11 +329,20 @@ func (j streamJudge) termination(h *parley.History) error {
 		case len(q.answers) == 0:
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
 		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
+		case !j.Timed() && q.answers[0].Msg.Kind == Undecided: // decided on nothing
 		default:
 			return fmt.Errorf("%s requested %s, but nothing is decided", h.Name(q.At), parley.Printable(q.value))
 		}
 	}
+	last := uint64(0)
 	for _, d := range decisions {
+		last = max(last, d.Msg.Seq)
+	}
+	for _, d := range decisions {
+		// Processes keep only the last Window slots, and a faulty source may leave out any number of slots.
+		if !j.Timed() && (!h.Correct(j.Source) || d.Msg.Seq+uint64(j.Window) <= last) {
+			continue
+		}
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
 			if _, _, again := lastRestart(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
 				return fmt.Errorf("%s decides in slot %d, but %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))

@@ -47,6 +47,9 @@ func TestSuite(t *testing.T) {
 		{Key: Key{EIG, 1, Everyone}, N: 4, Window: 8},
 		{Key: Key{SM, 1, Everyone}, N: 4, Window: 8},
 		{Key: Key{EIG, 2, 0}, N: 7, Window: 8},
+		{Key: Key{Tetra, 1, 0}, N: 4, Window: 8},
+		{Key: Key{Tetra, 1, 2}, N: 4, Window: 2},
+		{Key: Key{Tetra, 2, 1}, N: 7, Window: 64},
 	} {
 		t.Run(fmt.Sprintf("%s of %d", c.Key, c.N), func(t *testing.T) {
 			p := New(c, Simulated)
