@@ -44,6 +44,7 @@ const (
 	OM        = stream.OM        // oral messages, the recursion: n > 3m, m+1 rounds
 	SM        = stream.SM        // signed messages: n >= m+2, m+1 rounds
 	PhaseKing = stream.PhaseKing // short messages: n > 3m, 3m+4 rounds
+	Tetra     = stream.Tetra     // no rounds, safe whatever the timing: n > 3m
 )
 
 // ParseAlgorithm parses the name of an algorithm.

@@ -29,7 +29,7 @@ type requestRecord struct {
 	value     []byte
 	void      bool
 	withdrawn bool                   // it was withdrawn
-	answers   []parley.ExternalEvent // Decide, Undecided or Unanswered
+	answers   []parley.ExternalEvent // Decide, Undecided, Nothing or Unanswered
 }
 
 func (q *requestRecord) decided() *parley.ExternalEvent {
@@ -83,7 +83,7 @@ func (j streamJudge) requests(h *parley.History) (list []requestRecord, decision
 	for _, d := range told {
 		switch {
 		case !h.Correct(d.At):
-		case d.Msg.Kind == Undecided || d.Msg.Kind == Unanswered:
+		case d.Msg.Kind == Undecided || d.Msg.Kind == Unanswered || d.Msg.Kind == Nothing:
 			answers(h, list, d)
 		case d.Msg.Kind == parley.Decide:
 			decisions = append(decisions, d)
@@ -122,8 +122,8 @@ func (j streamJudge) properties() []parley.Property {
 	termination := "every request of a correct process is decided; if the source is correct, every process that never " +
 		"restarts decides"
 	if !j.Timed() {
-		termination = "every request of a correct process is decided, or decided on nothing; if the source is correct, every " +
-			"process that never restarts decides the last Window slots"
+		termination = "every request of a correct process is decided, or decided on nothing; if the source is correct, " +
+			"every process that never restarts decides the last Window slots"
 	}
 	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
 	if j.All() {
@@ -176,7 +176,7 @@ func (j streamJudge) agreement(h *parley.History) error {
 			}
 		}
 		for _, i := range h.Indications {
-			if f, known := first[i.Msg.Seq]; known && i.Msg.Kind == Undecided && h.Correct(i.At) {
+			if f, known := first[i.Msg.Seq]; known && i.Msg.Kind == Nothing && h.Correct(i.At) {
 				return fmt.Errorf("in slot %d %s decides %s and %s decides nothing", i.Msg.Seq, h.Name(f.At),
 					parley.Printable(f.Msg.Body), h.Name(i.At))
 			}
@@ -329,7 +329,7 @@ func (j streamJudge) termination(h *parley.History) error {
 		case len(q.answers) == 0:
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
 		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
-		case !j.Timed() && q.answers[0].Msg.Kind == Undecided: // decided on nothing
+		case q.answers[0].Msg.Kind == Nothing:
 		default:
 			return fmt.Errorf("%s requested %s, but nothing is decided", h.Name(q.At), parley.Printable(q.value))
 		}

@@ -32,8 +32,13 @@
 // of the others, and report when they have waited long enough. The name is decided
 // by the first slot in which more than M processes report that they have waited long enough.
 //
-// Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
-// were designed for Parley. Package mux describes them.
+// With the algorithm Tetra, a stream of one source uses no rounds. Messages and clocks may then be late by any time: a
+// slot still has at most one decision, but that may be nothing instead of the source's value. If messages are timely
+// from some moment on, each slot is decided. A process keeps only the last Window slots, and does not decide the slots
+// before them. A restarted process says nothing in slots in which it may have spoken.
+//
+// Source: each slot is an agreement of package eig, om, sm, phaseking or tetra, which names its source. Slots,
+// rejoining and restarts were designed for Parley. Package mux describes slots in rounds, and rejoining.
 //
 // # Decisions
 //

@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"bytes"
-	"encoding/binary"
 	"slices"
 
 	"parley"
@@ -30,9 +28,9 @@ const (
 	doublings = 6
 )
 
-// viewMachine is one process of a stream without rounds: each slot is an agreement of package tetra. Delivers and
-// indicates what a sourceMachine does, except that there is no evidence. A slot that is decided on nothing is indicated
-// as Undecided, by each process.
+// viewMachine is one process of a stream without rounds: each slot is an agreement of package tetra. It delivers and
+// indicates what a sourceMachine does, but no evidence. Each process indicates Nothing for a slot that is decided on
+// nothing.
 //
 // Which slots there are: the source begins slots in the order of their numbers, and may leave out numbers. It begins
 // a slot only if each of its slots is decided that is Window/2 or more slots older. A process keeps the last Window
@@ -63,27 +61,9 @@ type viewMachine struct {
 	queue  []viewDemand // requests that are in no slot yet
 }
 
-// slotAnswer is the last slotReply of a process.
-type slotAnswer struct {
-	came, in bool
-	slot     uint64
-}
-
 type viewDemand struct {
 	number uint64
 	value  []byte
-}
-
-// viewSlot is one agreement.
-type viewSlot struct {
-	m       *viewMachine
-	number  uint64
-	in      *tetra.Instance
-	heard   parley.Set // processes that spoke in it
-	request uint64     // at the source: the number of its request
-	pending bool       // at the source: the request waits for the decision
-	tries   uint64     // time-outs of the current view
-	timing  bool       // its timer runs
 }
 
 func newViewMachine(c Config, self parley.ID, wait parley.Tick) *viewMachine {
@@ -100,38 +80,6 @@ func marked(value []byte) []byte { return append([]byte{valueMark}, value...) }
 
 // quorum returns the number of processes of which two sets share a correct process.
 func (m *viewMachine) quorum() int { return (m.N+m.M)/2 + 1 }
-
-// Start: a process that restarts says nothing in slots in which it may have spoken before.
-func (m *viewMachine) Start(s *parley.Step) {
-	if !s.Restart {
-		return
-	}
-	for _, r := range s.Log {
-		if len(r.Body) == 8 {
-			m.reserve, m.saved = max(m.reserve, binary.BigEndian.Uint64(r.Body)), true
-		}
-	}
-	m.quiet, m.newest = m.reserve, m.reserve
-	if !m.saved && !m.DiskIntact {
-		m.lost = true
-		m.locate(s)
-		return
-	}
-	m.announce(s)
-}
-
-// announce says in which slots this process is silent.
-func (m *viewMachine) announce(s *parley.Step) {
-	if m.quiet > 0 && m.self != m.Source {
-		s.Send(m.Source, parley.Msg{Kind: silence, Seq: m.quiet})
-	}
-}
-
-// locate asks all others for the last slots that they know.
-func (m *viewMachine) locate(s *parley.Step) {
-	s.SendAll(parley.Msg{Kind: slotQuery})
-	s.SetTimer(slotsTimer, m.wait)
-}
 
 // Request requests an agreement on a value. Only the source accepts it.
 func (m *viewMachine) Request(s *parley.Step, q parley.Msg) {
@@ -173,25 +121,6 @@ func (m *viewMachine) feed(s *parley.Step) {
 // behind returns how many slots of the source may be in flight.
 func (m *viewMachine) behind() uint64 { return uint64(max(1, m.Window/2)) }
 
-// past returns the first slot from next on in which all processes speak that the source knows of. A process is
-// believed only if the slots in which it is silent are near: a faulty process may name any slot.
-func (m *viewMachine) past(next uint64) uint64 {
-	limit := next + uint64(m.Window)
-	for _, x := range m.silent {
-		if x >= next && x < limit {
-			next = x + 1
-		}
-	}
-	return next
-}
-
-// abandoned returns the last slot in which so many processes are silent that no quorum can speak, or 0.
-func (m *viewMachine) abandoned() uint64 {
-	list := slices.Clone(m.silent)
-	slices.SortFunc(list, descending)
-	return list[m.N-m.quorum()]
-}
-
 func descending(a, b uint64) int {
 	switch {
 	case a > b:
@@ -229,61 +158,6 @@ func (m *viewMachine) Receive(s *parley.Step, from parley.ID, q parley.Msg) {
 		m.rejoin(s)
 	}
 	m.feed(s)
-}
-
-// giveUp ends the wait for slots that cannot be decided.
-func (m *viewMachine) giveUp(s *parley.Step) {
-	upto := m.abandoned()
-	for _, k := range m.slots {
-		if k.pending && k.number <= upto {
-			s.Indicate(parley.Msg{Kind: Unanswered, Seq: k.number, Value: k.request})
-			k.pending = false
-		}
-	}
-}
-
-// rejoin ends the silence of a process that has lost its disk: it finds a slot after all slots in which it may have
-// spoken. This process is one of the m faulty ones, so at most m-1 others are faulty. A correct source knows all its
-// slots. Without the source, let k be the last slot in which this process spoke. The source had decided slot
-// k-Window/2, so quorum-m correct others had spoken in it. If d correct others do not answer, quorum-m-d of these
-// answer, and this is at least m. So the m-th greatest answer is at least k-Window/2, and it is not a lie.
-func (m *viewMachine) rejoin(s *parley.Step) {
-	came, in := 0, 0
-	var list []uint64
-	for q := range parley.ID(m.N) {
-		if a := &m.replies[q]; a.came {
-			if came++; a.in {
-				in++
-				list = append(list, a.slot)
-			}
-		}
-	}
-	source := m.replies[m.Source]
-	need := m.N - 1 - max(0, min(m.M-1, m.quorum()-2*m.M))
-	if came < m.N-1 && (in < need || m.self != m.Source && !source.in) {
-		return
-	}
-	slices.SortFunc(list, descending)
-	if len(list) >= max(m.M, 1) {
-		m.quiet = list[max(m.M, 1)-1]
-	}
-	if m.quiet = max(m.quiet, source.slot); !source.in {
-		m.quiet += uint64(m.Window)
-	}
-	m.lost, m.newest = false, m.quiet
-	m.save(s, max(m.quiet, 1))
-	s.StopTimer(slotsTimer)
-	m.announce(s)
-}
-
-// save makes a reserve durable.
-func (m *viewMachine) save(s *parley.Step, reserve uint64) {
-	m.reserve, m.saved = reserve, true
-	s.Append(binary.BigEndian.AppendUint64(nil, reserve))
-	if m.records++; m.records >= recordsKept {
-		m.records = 0
-		s.Compact()
-	}
 }
 
 // hear handles a message of a slot.
@@ -324,10 +198,6 @@ func (m *viewMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 		m.slot(k).receive(s, from, q)
 	}
 }
-
-// asks reports whether a message of tetra only asks others to repeat what they said. A process may ask in slots that
-// the source has not begun.
-func asks(q parley.Msg) bool { return q.Kind == tetra.Wish && q.Seq == 0 }
 
 // begun notes that the source has begun a slot. It asks for the slots in between, which this process has missed.
 func (m *viewMachine) begun(s *parley.Step, newest uint64) {
@@ -374,12 +244,6 @@ func (m *viewMachine) slot(number uint64) *viewSlot {
 	return m.slots[at]
 }
 
-func (m *viewMachine) newSlot(number uint64) *viewSlot {
-	k := &viewSlot{m: m, number: number}
-	k.in = tetra.NewInstance(m.self, m.Source, m.N, m.M, m.Limit()+1, k)
-	return k
-}
-
 // Timeout handles the timers: of a slot, or of a process that locates itself.
 func (m *viewMachine) Timeout(s *parley.Step, t parley.Timer) {
 	if t == slotsTimer {
@@ -406,95 +270,6 @@ func (m *viewMachine) Progress() (opened, done uint64, mute bool) {
 		}
 	}
 	return m.newest, done, m.lost
-}
-
-// slotTimers is the number of timers of slots. Slots whose numbers differ by less have different timers.
-const slotTimers = 1 << 15
-
-func (k *viewSlot) timer() parley.Timer { return slotsTimer + 1 + parley.Timer(k.number%slotTimers) }
-
-// Holds: a value stands for itself. It begins with the mark.
-func (k *viewSlot) Holds(value []byte) bool { return value[0] == valueMark }
-
-// Entered sets the timer of the view.
-func (k *viewSlot) Entered(s *parley.Step, _ uint64) {
-	k.tries = 0
-	k.setTimer(s)
-}
-
-func (k *viewSlot) setTimer(s *parley.Step) {
-	k.timing = true
-	s.SetTimer(k.timer(), k.m.wait<<min(max(k.in.View(), min(k.tries, doublings)), 2*doublings))
-}
-
-// Decided delivers the decision.
-func (k *viewSlot) Decided(s *parley.Step, value []byte) {
-	s.StopTimer(k.timer())
-	switch {
-	case k.m.self == k.m.Source && !k.pending: // it has given up the slot
-	case len(value) == 0:
-		s.Indicate(parley.Msg{Kind: Undecided, Seq: k.number, Value: k.request})
-	default:
-		s.Deliver(k.m.Source, parley.Msg{
-			Kind: parley.Decide, Origin: k.m.Source, Seq: k.number, Value: k.request, Body: bytes.Clone(value[1:]),
-		})
-	}
-	k.timing, k.pending = false, false
-}
-
-// run runs a clause of the agreement, and gives what it sends the form that has a slot. What it appends is dropped: a
-// process that restarts says nothing more in the slot.
-func (k *viewSlot) run(s *parley.Step, clause func(in *tetra.Instance)) {
-	mark := s.Mark()
-	clause(k.in)
-	speaks := false
-	s.Take(mark, func(e *parley.Effect) bool {
-		if e.Op == parley.OpSend {
-			e.Msg = wrapped(e.Msg, k.number)
-			speaks = true
-		}
-		return e.Op == parley.OpAppend
-	})
-	if speaks && k.number > k.m.reserve {
-		k.m.save(s, k.number+k.m.behind()-1)
-	}
-}
-
-// receive handles a message of this slot.
-func (k *viewSlot) receive(s *parley.Step, from parley.ID, q parley.Msg) {
-	if !asks(q) {
-		k.heard.Add(from)
-	}
-	k.run(s, func(in *tetra.Instance) { in.Receive(s, from, q) })
-	k.watch(s)
-}
-
-// underway reports whether the source or m+1 processes have spoken in the slot: then a correct process has begun it.
-func (k *viewSlot) underway() bool { return k.in.Spoke() || k.heard.Len() > k.m.M }
-
-// watch starts the timer, if it does not run and the slot is not decided.
-func (k *viewSlot) watch(s *parley.Step) {
-	if _, decided := k.in.Decision(); !decided && !k.timing && (k.underway() || k.tries < mostAsks) {
-		k.setTimer(s)
-	}
-}
-
-// expire: the decision takes too long. In a slot in which perhaps only faulty processes speak, this process asks the
-// others to repeat what they said.
-func (k *viewSlot) expire(s *parley.Step) {
-	k.timing = false
-	view := k.in.View()
-	k.run(s, func(in *tetra.Instance) {
-		if k.underway() {
-			in.Timeout(s)
-		} else {
-			in.Ask(s)
-		}
-	})
-	if k.in.View() == view {
-		k.tries++
-	}
-	k.watch(s)
 }
 
 // State visits every variable.
@@ -531,13 +306,4 @@ func (m *viewMachine) State(v *parley.Vars) {
 		}
 		(*k).state(v)
 	})
-}
-
-func (k *viewSlot) state(v *parley.Vars) {
-	v.Machine("agreement", k.in)
-	v.Set("heard", &k.heard)
-	parley.Num(v, "request", &k.request)
-	v.Bool("pending", &k.pending)
-	parley.Num(v, "tries", &k.tries)
-	v.Bool("timing", &k.timing)
 }

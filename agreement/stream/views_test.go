@@ -132,7 +132,7 @@ func TestViewsInStorms(t *testing.T) {
 			t.Fatalf("seed %d: it does not end", seed)
 		}
 		for _, i := range s.History.Indications {
-			if i.Msg.Kind == Undecided {
+			if i.Msg.Kind == Nothing {
 				nothing++
 			}
 		}
@@ -150,7 +150,7 @@ func TestViewsInStorms(t *testing.T) {
 		}
 	}
 	t.Logf("%d decisions on values, %d on nothing, %d restarts", values, nothing, restarts)
-	if values < *seeds || nothing < *seeds/4 || restarts < *seeds/4 {
+	if values < *seeds || nothing < *seeds/10 || restarts < *seeds/4 {
 		t.Errorf("these are too few to tell anything")
 	}
 }
@@ -159,7 +159,7 @@ func TestViewsInStorms(t *testing.T) {
 func TestDecidedOnNothing(t *testing.T) {
 	for self := range parley.ID(2) {
 		p := act(views(0, 4, 8), self)
-		want := parley.Msg{Kind: Undecided, Seq: 1}
+		want := parley.Msg{Kind: Nothing, Seq: 1}
 		if self == 0 {
 			want.Value = 7
 			p.do(func(s *parley.Step) { p.Request(s, parley.Msg{Kind: parley.Propose, Value: 7, Body: []byte("x")}) })
@@ -293,7 +293,7 @@ func TestRestartedSource(t *testing.T) {
 	}
 }
 
-// A process without its disk takes part when enough others have told it which slots there are: not before, and not in
+// A process without its disk takes part when enough others have answered which slots there are: not before, and not in
 // these slots. One liar cannot keep it out of all slots.
 func TestLostDisk(t *testing.T) {
 	reply := func(slot, in uint64) parley.Msg { return parley.Msg{Kind: slotReply, Seq: slot, Value: in} }

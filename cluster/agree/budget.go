@@ -123,6 +123,9 @@ const (
 // faulty nodes open as many slots as they may, the slots of all streams keep one processor of a node busy for
 // 2/3 of the time.
 func (b Budget) Window(t stream.Key) int {
+	if !t.Timed() {
+		return b.viewWindow(t)
+	}
 	last := t.Rounds(b.n).Last
 	frames, sources := b.n*(b.n-1)*(last+1), 1
 	if t.All() {
@@ -139,6 +142,15 @@ func (b Budget) Window(t stream.Key) int {
 	inMemory := b.n * slotMemory / b.part(t) / size
 	inTime := int(time.Duration(last+2) * b.round * 2 / 3 / time.Duration(b.part(t)) / work)
 	return min(max(min(inMemory, inTime), 1), 4096)
+}
+
+// viewWindow is Window for a stream without rounds. A faulty node can fill what others keep of it: in each slot one
+// value of each kind, a claim of each node, and a report. The nodes listen in half a window more than they keep. The
+// source has at most half a window in flight.
+func (b Budget) viewWindow(t stream.Key) int {
+	n := b.n
+	size := n*(n*48+512) + max(t.M, 1)*(t.FrameLimit(n)+(8+2*n)*(t.Limit()+48))
+	return min(max(b.n*slotMemory/b.part(t)/size*2/3, 2), 4096)
 }
 
 // paths returns the number of paths in an information tree.
