@@ -31,7 +31,7 @@ func header(
 	case channel >= kernel.FirstGroup && channel < kernel.FirstTable:
 		all.Describe(&h)
 	case channel >= kernel.FirstStream && channel <= kernel.LastStream:
-		streams.Describe(&h)
+		agree.Describe(streams, &h)
 	}
 	return h
 }

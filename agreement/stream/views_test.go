@@ -178,6 +178,14 @@ func TestDecidedOnNothing(t *testing.T) {
 	}
 }
 
+// A value without its mark is no value: only a faulty source proposes it.
+func TestUnmarkedValue(t *testing.T) {
+	p := act(views(0, 4, 8), 1)
+	if got := p.hears(0, wrapped(parley.Msg{Kind: tetra.Proposal, Body: []byte("x")}, 1)); got != "" {
+		t.Errorf("it says %q", got)
+	}
+}
+
 // A process that is cut off for some slots learns what was decided in the last Window slots, and nothing of older
 // ones.
 func TestLateProcessLearns(t *testing.T) {
@@ -317,10 +325,10 @@ func TestLostDisk(t *testing.T) {
 	for _, id := range []parley.ID{0, 2, 3} {
 		p.hears(id, reply(3, 1))
 	}
-	if p.quiet != 3+8 {
+	if p.quiet != 3+2*8 {
 		t.Errorf("the source is silent up to %d", p.quiet)
 	}
-	if p, _ = p.again(true); p.lost || p.quiet != 11 {
+	if p, _ = p.again(true); p.lost || p.quiet != 19 {
 		t.Errorf("it does not know this after the next restart: %v, %d", p.lost, p.quiet)
 	}
 	p, _ = act(views(1, 7, 8), 2).again(false)

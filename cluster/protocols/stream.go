@@ -32,8 +32,8 @@ func Schedule(round time.Duration) lockstep.Schedule {
 	}
 }
 
-// OfSlot returns the protocol of one slot and its last round, given the header of the trace of a stream in rounds. In that trace,
-// the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
+// OfSlot returns the protocol of one slot and its last round, given the header of the trace of a stream in rounds. In
+// that trace, the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
 func OfSlot(h trace.Header) (p parley.Protocol, last int, ok bool) {
 	t, ok := described(h)
 	if !ok || !t.Timed() {

@@ -201,7 +201,8 @@ func TestMalformedFile(t *testing.T) {
 		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
 		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},
 		"no object":      {family("oral", "[]"), "3: array, where an object was expected"},
-		"unknown family": {family("aural"), `unknown family "aural": allowed are atomic, bounds, causal, clock, commit, diffusion, fifo, ic, oral, sm, tetra and tree`},
+		"unknown family": {family("aural"), `unknown family "aural": allowed are atomic, bounds, causal, clock, commit, ` +
+			`diffusion, fifo, ic, oral, sm, tetra and tree`},
 		"unknown kind":   {family("atomic", `{"id": "a", "kind": "scripts", "expect": {}}`), `kind "scripts": allowed are account, recovery and script`},
 		"no kind":        {family("commit", `{"id": "a", "expect": {}}`), `kind "": allowed are 2pc-termination, 2pc-vote, 3pc-termination, counts and partition`},
 		"kind, no text":  {family("commit", `{"id": "a", "kind": 2, "expect": {}}`), `kind: number, where a string was expected`},

@@ -79,7 +79,8 @@ func (m *viewMachine) giveUp(s *parley.Step) {
 // spoken. This process is one of the m faulty ones, so at most m-1 others are faulty. A correct source knows all its
 // slots. Without the source, let k be the last slot in which this process spoke. The source had decided slot
 // k-Window/2, so quorum-m correct others had spoken in it. If d correct others do not answer, quorum-m-d of these
-// answer, and this is at least m. So the m-th greatest answer is at least k-Window/2, and it is not a lie.
+// answer, and this is at least m. So the m-th greatest answer is at least k-Window/2, and it is not a lie. If the
+// source restarted in between, it left out up to Window/2 slots, so two windows are safe.
 func (m *viewMachine) rejoin(s *parley.Step) {
 	came, in := 0, 0
 	var list []uint64
@@ -101,7 +102,7 @@ func (m *viewMachine) rejoin(s *parley.Step) {
 		m.quiet = list[max(m.M, 1)-1]
 	}
 	if m.quiet = max(m.quiet, source.slot); !source.in {
-		m.quiet += uint64(m.Window)
+		m.quiet += 2 * uint64(m.Window)
 	}
 	m.lost, m.newest = false, m.quiet
 	m.save(s, max(m.quiet, 1))
