@@ -92,6 +92,9 @@ var (
 	// ErrClosed is the error of a closed node. For a request that had begun before, the error also matches
 	// ErrUnknown.
 	ErrClosed = kernel.ErrClosed
+	// ErrBusy is the error of a request to a node of which too many agreements by Tetra are undecided. It also matches
+	// ErrRefused.
+	ErrBusy = agree.ErrBusy
 	// ErrReserved is the error for a value that is reserved to mean "no value". It also matches ErrRefused.
 	ErrReserved = agree.ErrReserved
 )

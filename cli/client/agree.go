@@ -164,26 +164,30 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 		if nothing = d.Value == nil; f.AsJSON {
 			return printAnswer(a, n.Name, r)
 		}
-		what := valueText(d.Value)
-		if nothing {
-			what = "nothing"
-		}
-		fmt.Fprintf(a.Out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
-			n.Name, what, d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
-			time.Since(began).Round(100*time.Microsecond))
-		if nothing {
-			fmt.Fprintf(a.Out, "The value of %s did not get through in time. All correct nodes decide nothing. Ask again.\n",
-				d.GetSource())
-		}
-		for _, account := range d.GetEvidence() {
-			printAccount(a.Out, account)
-		}
+		printDecision(a.Out, n.Name, f.algorithm, d, time.Since(began))
 		return nil
 	})
 	if err == nil && nothing {
 		return console.ExitError(console.Unfinished)
 	}
 	return err
+}
+
+// printDecision prints the decision of a node, and the evidence.
+func printDecision(w io.Writer, node, algorithm string, d *parleyv1.Decision, took time.Duration) {
+	what := "nothing"
+	if d.Value != nil {
+		what = valueText(d.Value)
+	}
+	fmt.Fprintf(w, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
+		node, what, d.GetSlot(), d.GetSource(), algorithm, d.GetM(), took.Round(100*time.Microsecond))
+	if d.Value == nil {
+		fmt.Fprintf(w, "The value of %s did not get through in time. No correct node decides on it: ask again.\n",
+			d.GetSource())
+	}
+	for _, account := range d.GetEvidence() {
+		printAccount(w, account)
+	}
 }
 
 // printAccount prints the values that a node reports having received.

@@ -53,6 +53,10 @@ type Decision struct {
 // [kernel.ErrRefused].
 var ErrReserved = errors.New("this value is reserved: it stands for no value")
 
+// ErrBusy is the error of a request to a node whose earlier agreements are undecided, with stream.Tetra. It also
+// matches [kernel.ErrRefused].
+var ErrBusy = errors.New("too many agreements of this node are undecided: ask again later")
+
 // Agree makes all correct nodes agree on a value of this node: see cluster.Node.Agree.
 func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 	t := s.key(q.Algorithm, q.M, s.k.Self)

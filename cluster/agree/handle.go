@@ -130,7 +130,7 @@ func (o *streamHandle) Indicate(_ parley.Path, m parley.Msg) {
 	case m.Kind == stream.Nothing:
 		a.nothing = true
 	case m.Kind == stream.Unanswered && !o.t.Timed() && m.Seq == 0:
-		a.err = fmt.Errorf("%w: too many agreements of this node are undecided: ask again later", kernel.ErrRefused)
+		a.err = fmt.Errorf("%w: %w", kernel.ErrRefused, ErrBusy)
 	case m.Kind == stream.Unanswered && !o.t.Timed():
 		a.err = fmt.Errorf("%w: more than %d nodes restarted during the agreement", kernel.ErrUnknown, o.t.M)
 	case m.Kind == stream.Undecided, m.Kind == stream.Unanswered && m.Seq == 0:

@@ -192,15 +192,15 @@ func TestMalformedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"empty":          {"", "1: not a vector file: the text is not JSON"},
-		"cut short":      {whole[:100], "3: not a vector file: the text is not JSON"},
-		"not an object":  {"[]", "1: not a vector file: array, where an object was expected"},
-		"null":           {"null", "1: not a vector file: null is no value here"},
-		"an empty list":  {`{"family": "oral", "cases": []}`, "1: the list of cases is empty: add at least one"},
-		"no cases":       {`{"family": "oral"}`, `a key is missing: write {"family": NAME, "cases": [...]}`},
-		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
-		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},
-		"no object":      {family("oral", "[]"), "3: array, where an object was expected"},
+		"empty":         {"", "1: not a vector file: the text is not JSON"},
+		"cut short":     {whole[:100], "3: not a vector file: the text is not JSON"},
+		"not an object": {"[]", "1: not a vector file: array, where an object was expected"},
+		"null":          {"null", "1: not a vector file: null is no value here"},
+		"an empty list": {`{"family": "oral", "cases": []}`, "1: the list of cases is empty: add at least one"},
+		"no cases":      {`{"family": "oral"}`, `a key is missing: write {"family": NAME, "cases": [...]}`},
+		"null cases":    {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
+		"null case":     {family("oral", "null"), "cases: entry 0: null is no value here"},
+		"no object":     {family("oral", "[]"), "3: array, where an object was expected"},
 		"unknown family": {family("aural"), `unknown family "aural": allowed are atomic, bounds, causal, clock, commit, ` +
 			`diffusion, fifo, ic, oral, sm, tetra and tree`},
 		"unknown kind":   {family("atomic", `{"id": "a", "kind": "scripts", "expect": {}}`), `kind "scripts": allowed are account, recovery and script`},

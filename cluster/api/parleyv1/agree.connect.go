@@ -49,7 +49,8 @@ type AgreeServiceClient interface {
 	// the agreement continues.
 	//
 	// With `ALGORITHM_TETRA`, the decision may be nothing. Then the response has a decision without
-	// a value, and a retry is safe.
+	// a value, and a retry is safe. The call fails with `RESOURCE_EXHAUSTED` if too many earlier
+	// agreements of this node are undecided.
 	//
 	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
 	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails
@@ -164,7 +165,8 @@ type AgreeServiceHandler interface {
 	// the agreement continues.
 	//
 	// With `ALGORITHM_TETRA`, the decision may be nothing. Then the response has a decision without
-	// a value, and a retry is safe.
+	// a value, and a retry is safe. The call fails with `RESOURCE_EXHAUSTED` if too many earlier
+	// agreements of this node are undecided.
 	//
 	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
 	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails
