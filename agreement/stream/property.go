@@ -126,6 +126,9 @@ func (j streamJudge) properties() []parley.Property {
 			"every process that never restarts decides the last Window slots"
 	}
 	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
+	if !j.Timed() {
+		validity = "if a request of a correct source enters a slot, the slot decides the value of that request, or nothing"
+	}
 	if j.All() {
 		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
