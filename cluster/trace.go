@@ -31,7 +31,7 @@ func header(
 	case channel >= kernel.FirstGroup && channel < kernel.FirstTable:
 		all.Describe(&h)
 	case channel >= kernel.FirstStream && channel <= kernel.LastStream:
-		agree.Describe(streams, &h)
+		agree.Describe(&h, streams)
 	}
 	return h
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Describe records in the header of a stream's trace the protocol of its slots, or of the stream if it has no rounds.
-func Describe(s *Service, h *trace.Header) {
+func Describe(h *trace.Header, s *Service) {
 	t := protocols.StreamOf(h.Node.Channel)
 	h.M = t.M
 	size := fmt.Sprintf("--n=%d", h.N)
