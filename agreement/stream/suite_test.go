@@ -62,6 +62,11 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+func FuzzReceiveViews(f *testing.F) {
+	c := Config{Key: Key{Tetra, 1, 0}, N: 4, Window: 4}
+	parleytest.Fuzz(f, New(c, Simulated), parleytest.Options{Inputs: c.inputs})
+}
+
 func FuzzReceive(f *testing.F) {
 	c := Config{Key: Key{EIG, 1, Everyone}, N: 4, Window: 8}
 	parleytest.Fuzz(f, New(c, Simulated), parleytest.Options{Inputs: c.inputs})

@@ -57,14 +57,14 @@ func TestStreamsShareMemory(t *testing.T) {
 				t.Errorf("%s: %v", protocols.StreamName(one), h.refused)
 			}
 		}
-		if len(machines) != all.parts {
-			t.Errorf("%d streams, not %d", len(machines), all.parts)
+		if len(machines) != all.parts+all.views {
+			t.Errorf("%d streams, not %d and %d", len(machines), all.parts, all.views)
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		grown := int(after.HeapAlloc-before.HeapAlloc) >> 20
 		t.Logf("n=%d: %d MB", n, grown)
-		if most := n * slotMemory >> 20; grown > most {
+		if most := n * (slotMemory + viewMemory) >> 20; grown > most {
 			t.Errorf("%d nodes: %d MB, and there are %d for it", n, grown, most)
 		}
 		runtime.KeepAlive(machines)
@@ -119,7 +119,7 @@ func TestTheFirstHasHalf(t *testing.T) {
 	}
 	sum := [2]float64{}
 	for channel := uint32(kernel.FirstStream); channel <= kernel.LastStream; channel++ {
-		if one := protocols.StreamOf(channel); all.Allows(one) == nil {
+		if one := protocols.StreamOf(channel); all.Allows(one) == nil && one.Timed() {
 			i := 1
 			if one.Algorithm == stream.EIG {
 				i = 0
@@ -157,6 +157,23 @@ func TestStreamChannels(t *testing.T) {
 		}[n]
 		if count != want {
 			t.Errorf("%d streams among %d nodes, not %d", count, n, want)
+		}
+	}
+}
+
+// Streams without rounds leave the windows of the others as they are: nodes of an earlier version do not know them.
+func TestWindowsStay(t *testing.T) {
+	const round = 100 * time.Millisecond
+	timed := func(a Config) bool { return (stream.Key{Algorithm: a.Algorithm}).Timed() }
+	for _, n := range []int{2, 4, 7, 13} {
+		list := all(n)
+		before := NewBudget(n, round, slices.DeleteFunc(slices.Clone(list), func(a Config) bool { return !timed(a) }))
+		for one := range NewBudget(n, round, nil).Streams() {
+			if got := NewBudget(n, round, list).Window(one); one.Timed() && got != before.Window(one) {
+				t.Errorf("%d nodes: %v has a window of %d, and had one of %d", n, one, got, before.Window(one))
+			} else if !one.Timed() && got < 2 {
+				t.Errorf("%d nodes: %v has a window of %d", n, one, got)
+			}
 		}
 	}
 }
