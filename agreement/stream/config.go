@@ -88,11 +88,8 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm tolerates, at most 4)")
-	fs.Func("algorithm", "`algorithm` that decides each slot: eig|om|sm|phaseking|tetra "+
-		"(default: eig)", func(text string) (err error) {
-		c.Algorithm, err = ParseAlgorithm(text)
-		return err
-	})
+	fs.Var((*algorithmFlag)(&c.Algorithm), "algorithm", "`algorithm` that decides each slot: "+
+		"eig|om|sm|phaseking|tetra")
 	source := fs.String("source", "", "`process` that is the source, or all (default: the first process); "+
 		"the processes agree on the values of the source")
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished slots")
@@ -113,6 +110,18 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		}
 		return c.check()
 	}
+}
+
+// algorithmFlag is an Algorithm as a flag.
+type algorithmFlag Algorithm
+
+func (f *algorithmFlag) String() string { return Algorithm(*f).String() }
+
+// Set reads the name of an algorithm.
+func (f *algorithmFlag) Set(text string) error {
+	a, err := ParseAlgorithm(text)
+	*f = algorithmFlag(a)
+	return err
 }
 
 func (t Key) bound(n, m int) error {

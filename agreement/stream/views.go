@@ -193,7 +193,7 @@ func (m *viewMachine) hear(s *parley.Step, from parley.ID, q parley.Msg) {
 			m.announce(s)
 		}
 	case k > m.newest+m.behind():
-		s.Refuse(from, "slot far ahead of the source")
+		s.Refuse(from, "slot far ahead of those that are known")
 	case k+uint64(m.Window) > m.newest:
 		m.slot(k).receive(s, from, q)
 	}

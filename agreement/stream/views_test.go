@@ -399,7 +399,7 @@ func TestViewsRefuse(t *testing.T) {
 		"fields that are not used":                         {Kind: slotQuery, Value: 1},
 		"announcement to a process that is not the source": {Kind: silence, Seq: 1},
 		"no such slot":                                     wrapped(parley.Msg{Kind: tetra.Echo, Body: []byte("x")}, 0),
-		"slot far ahead of the source":                     wrapped(parley.Msg{Kind: tetra.Echo, Body: []byte("x")}, 5),
+		"slot far ahead of those that are known":           wrapped(parley.Msg{Kind: tetra.Echo, Body: []byte("x")}, 5),
 		"value of a wrong size":                            wrapped(parley.Msg{Kind: tetra.Echo, Body: make([]byte, MaxValue+2)}, 1),
 	} {
 		p := act(views(0, 4, 8), 1)
