@@ -48,8 +48,9 @@ func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx
 // no effect.
 //
 // The algorithm Tetra uses no rounds. Nodes never decide differently, however late messages are. But they may decide on
-// nothing: then the Decision has Nothing set, and the error is nil. While messages are late, the nodes may not decide at
-// all, so ctx should have a deadline. A restarted node takes part at once, but not in agreements that were under way.
+// nothing: then the Decision has Nothing set, and the error is nil. While messages are late, the nodes may not decide
+// at all, so ctx should have a deadline. A restarted node takes part at once, but not in agreements that were under
+// way.
 func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
 	return n.agree.Agree(ctx, q)
 }
