@@ -57,6 +57,7 @@ func (p phrases) of(m parley.Msg, name func(parley.ID) string) string {
 var (
 	ofStream = phrases{
 		stream.Undecided:  "that nobody decides on its request VALUE",
+		stream.Nothing:    "that slot SEQ is decided on nothing",
 		stream.Unanswered: "that it does not know what is decided on its request VALUE",
 		stream.Withdrawn:  "to withdraw its request VALUE",
 	}.of

@@ -41,7 +41,7 @@ var badCalls = []badCall{
 	{"status extra --dir bank", 2, `parley status: unexpected argument "extra": "parley status --help" shows what is allowed`},
 	{"clock extra --dir bank", 2, `parley clock: unexpected argument "extra"`},
 	{"agree a b --dir bank", 2, "one VALUE was expected, and 2 are given: quote it, or use --name for several values"},
-	{"agree a --algorithm x --dir bank", 2, `--algorithm: "x": allowed are eig, om, sm and phaseking`},
+	{"agree a --algorithm x --dir bank", 2, `--algorithm: "x": allowed are eig, om, sm, phaseking and tetra`},
 	{"agree a --rule median --dir bank", 2, "--rule: it needs --name"},
 	{"agree --name x --rule mean node1=1 --dir bank", 2, `--rule: "mean": allowed are majority, median, minimum and maximum`},
 	{"agree a --otherwise 1 --dir bank", 2, "--otherwise: it needs --rule"},

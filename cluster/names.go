@@ -44,6 +44,7 @@ const (
 	OM        = stream.OM        // oral messages, the recursion: n > 3m, m+1 rounds
 	SM        = stream.SM        // signed messages: n >= m+2, m+1 rounds
 	PhaseKing = stream.PhaseKing // short messages: n > 3m, 3m+4 rounds
+	Tetra     = stream.Tetra     // no rounds, safe whatever the timing: n > 3m
 )
 
 // ParseAlgorithm parses the name of an algorithm.
@@ -91,6 +92,9 @@ var (
 	// ErrClosed is the error of a closed node. For a request that had begun before, the error also matches
 	// ErrUnknown.
 	ErrClosed = kernel.ErrClosed
+	// ErrBusy is the error of a request to a node of which too many agreements by Tetra are undecided. It also matches
+	// ErrRefused.
+	ErrBusy = agree.ErrBusy
 	// ErrReserved is the error for a value that is reserved to mean "no value". It also matches ErrRefused.
 	ErrReserved = agree.ErrReserved
 )

@@ -216,7 +216,7 @@ func (n *Node) host() {
 		Self: n.k.Self, N: len(n.c.Members), Transport: n.mesh, Store: n.k.Store, Log: n.c.Log, Broken: n.broken,
 		Clock: n.c.Clock, Signer: sign, Absent: n.agree.Absent, Recorder: n.tracer.Recorder,
 		Punctual: n.c.Network == nil, Life: n.k.Life,
-		Header: func(o host.Options, now parley.Tick) trace.Header { return header(&n.k, n.groups, o, now) },
+		Header: func(o host.Options, now parley.Tick) trace.Header { return header(&n.k, n.groups, n.agree, o, now) },
 	}
 	if n.c.Trace != nil {
 		hosting.Trace = n.tracer.Begin

@@ -46,6 +46,11 @@ func (n *Node) Outcome(tx string) (Outcome, error) { return n.commits.Outcome(tx
 //
 // If messages to the other nodes are too slow for the length of a round, Agree fails with a *RoundError and has
 // no effect.
+//
+// The algorithm Tetra uses no rounds. Nodes never decide differently, however late messages are. But they may decide on
+// nothing: then the Decision has Nothing set, and the error is nil. While messages are late, the nodes may not decide
+// at all, so ctx should have a deadline. A restarted node takes part at once, but not in agreements that were under
+// way.
 func (n *Node) Agree(ctx context.Context, q AgreeRequest) (Decision, error) {
 	return n.agree.Agree(ctx, q)
 }

@@ -31,22 +31,29 @@ func (c Config) check() error {
 	if err := c.Check(c.N); err != nil {
 		return err
 	}
-	if c.Window < 1 || c.Window > maxWindow {
-		return parley.FlagErrorf("window", "%d slots: allowed are 1 to %d", c.Window, maxWindow)
+	most := maxWindow
+	if !c.Timed() {
+		most = slotTimers / 2
+	}
+	if c.Window < 1 || c.Window > most {
+		return parley.FlagErrorf("window", "%d slots: allowed are 1 to %d", c.Window, most)
 	}
 	return nil
 }
 
 const maxWindow = 1 << 16
 
-// New returns the protocol, with rounds on the given schedule, which must be on demand. It panics if
-// the configuration is invalid.
+// New returns the protocol, with rounds on the given schedule, which must be on demand. Without rounds, a process
+// waits two of them for the decision before it asks for the next view. New panics if the configuration is invalid.
 func New(c Config, when lockstep.Schedule) parley.Protocol {
 	if err := c.check(); err != nil {
 		panic("stream: " + err.Error())
 	}
 	if c.Name == nil {
 		c.Name = parley.ID.String
+	}
+	if !c.Timed() {
+		return newViews(c, when)
 	}
 	rounds := c.Rounds(c.N)
 	frames := mux.InSlots(lockstep.Of(rounds, when))
@@ -81,11 +88,8 @@ func New(c Config, when lockstep.Schedule) parley.Protocol {
 func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 	fs.IntVar(&c.N, "n", c.N, "number of `processes`")
 	fs.IntVar(&c.M, "m", -1, "`faults` to tolerate (default: as many as the algorithm tolerates, at most 4)")
-	fs.Func("algorithm", "`algorithm` that decides each slot: eig|om|sm|phaseking (default: "+
-		"eig)", func(text string) (err error) {
-		c.Algorithm, err = ParseAlgorithm(text)
-		return err
-	})
+	fs.Var((*algorithmFlag)(&c.Algorithm), "algorithm", "`algorithm` that decides each slot: "+
+		"eig|om|sm|phaseking|tetra")
 	source := fs.String("source", "", "`process` that is the source, or all (default: the first process); "+
 		"the processes agree on the values of the source")
 	fs.IntVar(&c.Window, "window", c.Window, "maximum `number` of unfinished slots")
@@ -106,6 +110,18 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 		}
 		return c.check()
 	}
+}
+
+// algorithmFlag is an Algorithm as a flag.
+type algorithmFlag Algorithm
+
+func (f *algorithmFlag) String() string { return Algorithm(*f).String() }
+
+// Set reads the name of an algorithm.
+func (f *algorithmFlag) Set(text string) error {
+	a, err := ParseAlgorithm(text)
+	*f = algorithmFlag(a)
+	return err
 }
 
 func (t Key) bound(n, m int) error {

@@ -29,7 +29,7 @@ type requestRecord struct {
 	value     []byte
 	void      bool
 	withdrawn bool                   // it was withdrawn
-	answers   []parley.ExternalEvent // Decide, Undecided or Unanswered
+	answers   []parley.ExternalEvent // Decide, Undecided, Nothing or Unanswered
 }
 
 func (q *requestRecord) decided() *parley.ExternalEvent {
@@ -83,7 +83,7 @@ func (j streamJudge) requests(h *parley.History) (list []requestRecord, decision
 	for _, d := range told {
 		switch {
 		case !h.Correct(d.At):
-		case d.Msg.Kind == Undecided || d.Msg.Kind == Unanswered:
+		case d.Msg.Kind == Undecided || d.Msg.Kind == Unanswered || d.Msg.Kind == Nothing:
 			answers(h, list, d)
 		case d.Msg.Kind == parley.Decide:
 			decisions = append(decisions, d)
@@ -119,7 +119,16 @@ func answers(h *parley.History, list []requestRecord, a parley.ExternalEvent) bo
 // properties returns the promises to clients of a stream, agreement by agreement.
 func (j streamJudge) properties() []parley.Property {
 	what, check := "slot", j.values
+	termination := "every request of a correct process is decided; if the source is correct, every process that never " +
+		"restarts decides"
+	if !j.Timed() {
+		termination = "every request of a correct process is decided, or decided on nothing; if the source is correct, " +
+			"every process that never restarts decides the last Window slots"
+	}
 	validity := "if a request of a correct source enters a slot, the slot decides the value of that request"
+	if !j.Timed() {
+		validity = "if a request of a correct source enters a slot, the slot decides the value of that request, or nothing"
+	}
 	if j.All() {
 		what, check = "name", j.entries
 		validity = "the vector of a name has for each correct process the value that it asked with, if it was in time"
@@ -138,8 +147,7 @@ func (j streamJudge) properties() []parley.Property {
 		Check: j.integrity, Vacuous: j.vacuous,
 	}, {
 		Name: problem.Termination, Mode: parley.Eventually,
-		Says: "every request of a correct process is decided; if the source is correct, every " +
-			"process that never restarts decides",
+		Says:  termination,
 		Check: j.termination,
 	}, {
 		Name: Rejoining, Mode: parley.Eventually,
@@ -168,6 +176,12 @@ func (j streamJudge) agreement(h *parley.History) error {
 			} else if !bytes.Equal(f.Msg.Body, d.Msg.Body) {
 				return fmt.Errorf("in slot %d %s decides %s and %s decides %s", d.Msg.Seq, h.Name(f.At),
 					parley.Printable(f.Msg.Body), h.Name(d.At), parley.Printable(d.Msg.Body))
+			}
+		}
+		for _, i := range h.Indications {
+			if f, known := first[i.Msg.Seq]; known && i.Msg.Kind == Nothing && h.Correct(i.At) {
+				return fmt.Errorf("in slot %d %s decides %s and %s decides nothing", i.Msg.Seq, h.Name(f.At),
+					parley.Printable(f.Msg.Body), h.Name(i.At))
 			}
 		}
 		return nil
@@ -318,11 +332,20 @@ func (j streamJudge) termination(h *parley.History) error {
 		case len(q.answers) == 0:
 			return fmt.Errorf("%s has no answer to its request for %s", h.Name(q.At), parley.Printable(q.value))
 		case q.decided() != nil, j.All() && again, !j.All() && q.refused() && len(list) > j.Window:
+		case q.answers[0].Msg.Kind == Nothing:
 		default:
 			return fmt.Errorf("%s requested %s, but nothing is decided", h.Name(q.At), parley.Printable(q.value))
 		}
 	}
+	last := uint64(0)
 	for _, d := range decisions {
+		last = max(last, d.Msg.Seq)
+	}
+	for _, d := range decisions {
+		// Processes keep only the last Window slots, and a faulty source may leave out any number of slots.
+		if !j.Timed() && (!h.Correct(j.Source) || d.Msg.Seq+uint64(j.Window) <= last) {
+			continue
+		}
 		for id := range parley.Everyone(h.N).Minus(h.Faulty).All() {
 			if _, _, again := lastRestart(h, id); !j.All() && !again && !decidedIn(decisions, id, d.Msg.Seq) {
 				return fmt.Errorf("%s decides in slot %d, but %s does not", h.Name(d.At), d.Msg.Seq, h.Name(id))

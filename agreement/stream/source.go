@@ -14,6 +14,9 @@ const (
 	// Undecided is indicated for a request on which no correct process decides, because it came too late for the
 	// others.
 	Undecided parley.Kind = parley.Indication + 0x3B
+	// Nothing is indicated for a slot, Seq, that all correct processes decide on nothing: without rounds, the value of
+	// the source did not get through in time. At the source, Value is the number of the request.
+	Nothing parley.Kind = parley.Indication + 0x3C
 	// Unanswered is indicated for a request in whose slot this process took no part. The others may
 	// have decided on it.
 	Unanswered parley.Kind = parley.Indication + 0x3D

@@ -32,8 +32,13 @@
 // of the others, and report when they have waited long enough. The name is decided
 // by the first slot in which more than M processes report that they have waited long enough.
 //
-// Source: each slot is an agreement of package eig, om, sm or phaseking, which names its source. Slots and rejoining
-// were designed for Parley. Package mux describes them.
+// With the algorithm Tetra, a stream of one source uses no rounds. Messages and clocks may then be late by any time: a
+// slot still has at most one decision, but that may be nothing instead of the source's value. If messages are timely
+// from some moment on, each slot is decided. A process keeps only the last Window slots, and does not decide the slots
+// before them. A restarted process says nothing in slots in which it may have spoken.
+//
+// Source: each slot is an agreement of package eig, om, sm, phaseking or tetra, which names its source. Slots,
+// rejoining and restarts were designed for Parley. Package mux describes slots in rounds, and rejoining.
 //
 // # Decisions
 //
@@ -79,9 +84,10 @@ const (
 	OM                         // oral messages, the recursion: n > 3m, m+1 rounds
 	SM                         // signed messages: n >= m+2, m+1 rounds
 	PhaseKing                  // short messages: n > 3m, 3m+4 rounds
+	Tetra                      // views instead of rounds, safe whatever the timing: n > 3m
 )
 
-var algorithms = [...]string{"eig", "om", "sm", "phaseking"}
+var algorithms = [...]string{"eig", "om", "sm", "phaseking", "tetra"}
 
 // Algorithms is the number of algorithms: they are 0 to Algorithms-1.
 const Algorithms = Algorithm(len(algorithms))
@@ -150,6 +156,9 @@ func (t Key) All() bool { return t.Source == Everyone }
 // oral reports whether processes relay to each other what others sent, value by value.
 func (t Key) oral() bool { return t.Algorithm == EIG || t.Algorithm == OM }
 
+// Timed reports whether the agreements run in rounds, so that they depend on the delays of messages.
+func (t Key) Timed() bool { return t.Algorithm != Tetra }
+
 // Check returns why n processes cannot have this stream, or nil if they can.
 func (t Key) Check(n int) error {
 	switch most := t.Algorithm.Most(n); {
@@ -164,6 +173,8 @@ func (t Key) Check(n int) error {
 			t.M, n, most, t.Algorithm, min(1, most))
 	case !t.All() && int(t.Source) >= n:
 		return fmt.Errorf("there is no node %d among %d", t.Source, n)
+	case t.All() && !t.Timed():
+		return fmt.Errorf("%v agrees on the value of one node, not on a vector: use eig, om, sm or phaseking", t.Algorithm)
 	case t.All() && t.oral() && t.M > 2:
 		return fmt.Errorf("all nodes can propose at the same time with phaseking or sm although m = %d are faulty, "+
 			"but not with %v, which sends too many messages", t.M, t.Algorithm)
@@ -173,7 +184,7 @@ func (t Key) Check(n int) error {
 
 // Limit returns the largest value of a slot, in bytes.
 func (t Key) Limit() int {
-	if t.oral() && t.M > 2 {
+	if (t.oral() || !t.Timed()) && t.M > 2 {
 		return smallValue
 	}
 	return MaxValue
@@ -190,6 +201,8 @@ func (t Key) FrameLimit(n int) int {
 			paths *= max(n-k, 1)
 		}
 		size = head + paths*(t.Limit()+head)
+	case !t.Timed(): // a report has votes of four phases for n values and for nothing
+		size = (1 + 4*(n+1)) * (t.Limit() + head)
 	case t.Algorithm == SM:
 		size = 2 * (head + MaxValue + (t.M+1)*(head+8)) // two chains
 	}
@@ -211,7 +224,7 @@ func (t Key) instance(n int) problem.Instance {
 	return problem.Instance{N: n, M: t.M, Source: t.Source, Default: noValue}
 }
 
-// Rounds returns the protocol of one slot.
+// Rounds returns the protocol of one slot. The stream must be Timed.
 func (t Key) Rounds(n int) lockstep.Protocol {
 	in := t.instance(n)
 	over := func(in problem.Instance) lockstep.Protocol {

@@ -47,6 +47,9 @@ func TestSuite(t *testing.T) {
 		{Key: Key{EIG, 1, Everyone}, N: 4, Window: 8},
 		{Key: Key{SM, 1, Everyone}, N: 4, Window: 8},
 		{Key: Key{EIG, 2, 0}, N: 7, Window: 8},
+		{Key: Key{Tetra, 1, 0}, N: 4, Window: 8},
+		{Key: Key{Tetra, 1, 2}, N: 4, Window: 2},
+		{Key: Key{Tetra, 2, 1}, N: 7, Window: 64},
 	} {
 		t.Run(fmt.Sprintf("%s of %d", c.Key, c.N), func(t *testing.T) {
 			p := New(c, Simulated)
@@ -57,6 +60,11 @@ func TestSuite(t *testing.T) {
 			parleytest.Suite(t, p, o)
 		})
 	}
+}
+
+func FuzzReceiveViews(f *testing.F) {
+	c := Config{Key: Key{Tetra, 1, 0}, N: 4, Window: 4}
+	parleytest.Fuzz(f, New(c, Simulated), parleytest.Options{Inputs: c.inputs})
 }
 
 func FuzzReceive(f *testing.F) {

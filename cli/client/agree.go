@@ -26,6 +26,7 @@ import (
 var algorithms = map[string]parleyv1.Algorithm{
 	"eig": parleyv1.Algorithm_ALGORITHM_EIG, "om": parleyv1.Algorithm_ALGORITHM_OM,
 	"sm": parleyv1.Algorithm_ALGORITHM_SM, "phaseking": parleyv1.Algorithm_ALGORITHM_PHASE_KING,
+	"tetra": parleyv1.Algorithm_ALGORITHM_TETRA,
 }
 
 // rules lists what --rule accepts.
@@ -52,13 +53,18 @@ func Agree(a *console.App) *cobra.Command {
 			"answers, or the node that --at names. The called node is the source: it sends VALUE to the " +
 			"other nodes. Agree prints the decision of the called node. The cluster does not store the " +
 			"decision: it keeps only the number of the agreement (its slot).\n\n" +
+			"The algorithms eig, om, sm and phaseking use rounds: a message that is late counts as missing. " +
+			"With tetra, messages may be late by any time, and the nodes still never decide differently. But " +
+			"if the value does not get through in time, the nodes decide nothing: ask again then. While " +
+			"messages are late, they may not decide at all.\n\n" +
 			"With --name, each NODE proposes its VALUE. The nodes agree on the vector, which is the list of " +
 			"all nodes' values. With --rule, each node also computes one value from the vector, such as the " +
 			"median. Agree prints what each NODE has decided. If no value was proposed at a node, the " +
 			"vector has no value for this node. The rule then uses the value of --otherwise.\n\n" +
 			"The exit status is 1 if a node refused or failed, and 2 if the request is not allowed. It is 3 " +
-			"if there was no decision: no node answered in time, more than m nodes are not connected, " +
-			"or the called node missed a deadline and therefore took no part. If the error says that " +
+			"if no value was decided: no node answered in time, more than m nodes are not connected, " +
+			"the called node missed a deadline and therefore took no part, or the nodes decided nothing. If " +
+			"the error says that " +
 			"the outcome is " +
 			"unknown, other nodes may have decided.",
 		Example: "  parley agree attack --dir bank\n" +
@@ -81,7 +87,7 @@ func Agree(a *console.App) *cobra.Command {
 	console.Prints(cmd.Flags(), "agree-name", &parleyv1.ProposeResponse{})
 	console.Prints(cmd.Flags(), "agree-rule", &parleyv1.ConsensusResponse{})
 	flags := cmd.Flags()
-	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking")
+	flags.StringVar(&f.algorithm, "algorithm", "eig", "`algorithm` of the agreement: eig|om|sm|phaseking|tetra")
 	flags.Uint32VarP(&f.m, "m", "m", 0, "number of `nodes` that may be faulty (0: as many as the algorithm "+
 		"tolerates)")
 	flags.BoolVar(&f.evidence, "evidence", false, "also print each node's report of the values that it "+
@@ -101,7 +107,7 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	_, known := rules[f.rule]
 	switch {
 	case algorithms[f.algorithm] == 0:
-		return parley.FlagErrorf("algorithm", "%q: allowed are eig, om, sm and phaseking", f.algorithm)
+		return parley.FlagErrorf("algorithm", "%q: allowed are eig, om, sm, phaseking and tetra", f.algorithm)
 	case f.rule != "" && !known:
 		return parley.FlagErrorf("rule", "%q: allowed are majority, median, minimum and maximum", f.rule)
 	case f.otherwise != "" && f.rule == "":
@@ -111,10 +117,15 @@ func (f *agreeFlags) check(named bool, args []string) error {
 	case !named && len(args) > 1:
 		return fmt.Errorf("parley agree: one VALUE was expected, and %s given: quote it, or use --name for several values",
 			console.Given(len(args)))
+	case f.evidence && f.algorithm == "tetra":
+		return parley.FlagErrorf("evidence", "tetra has none: omit the flag, or use eig, om, sm or phaseking")
 	case !named:
 		return nil
 	case f.name == "" || len(f.name) > cluster.MaxName:
 		return parley.FlagErrorf("name", "%d bytes: allowed are 1 to %d", len(f.name), cluster.MaxName)
+	case f.algorithm == "tetra":
+		return parley.FlagErrorf("algorithm", "tetra agrees on the value of one node: with --name, allowed are eig, om, "+
+			"sm and phaseking")
 	case f.evidence:
 		return parley.FlagErrorf("evidence", "it is not allowed with --name: omit one of them")
 	case !f.numeric():
@@ -140,7 +151,8 @@ func isNumber(text string) bool {
 
 // agreeOn has the nodes agree on the value of one node.
 func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) error {
-	return f.First(ctx, false, func(ctx context.Context, n Node) error {
+	nothing := false
+	err := f.First(ctx, false, func(ctx context.Context, n Node) error {
 		began := time.Now()
 		r, err := n.Agree.Agree(ctx, &parleyv1.AgreeRequest{
 			Value: []byte(value), Algorithm: algorithms[f.algorithm], M: f.m, Evidence: f.evidence,
@@ -148,18 +160,34 @@ func agreeOn(ctx context.Context, a *console.App, f *agreeFlags, value string) e
 		if err != nil {
 			return err
 		}
-		if f.AsJSON {
+		d := r.GetDecision()
+		if nothing = d.Value == nil; f.AsJSON {
 			return printAnswer(a, n.Name, r)
 		}
-		d := r.GetDecision()
-		fmt.Fprintf(a.Out, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
-			n.Name, valueText(d.Value), d.GetSlot(), d.GetSource(), f.algorithm, d.GetM(),
-			time.Since(began).Round(100*time.Microsecond))
-		for _, account := range d.GetEvidence() {
-			printAccount(a.Out, account)
-		}
+		printDecision(a.Out, n.Name, f.algorithm, d, time.Since(began))
 		return nil
 	})
+	if err == nil && nothing {
+		return console.ExitError(console.Unfinished)
+	}
+	return err
+}
+
+// printDecision prints the decision of a node, and the evidence.
+func printDecision(w io.Writer, node, algorithm string, d *parleyv1.Decision, took time.Duration) {
+	what := "nothing"
+	if d.Value != nil {
+		what = valueText(d.Value)
+	}
+	fmt.Fprintf(w, "%s decides %s: slot %d from %s, %s with m = %d, after %v\n",
+		node, what, d.GetSlot(), d.GetSource(), algorithm, d.GetM(), took.Round(100*time.Microsecond))
+	if d.Value == nil {
+		fmt.Fprintf(w, "The value of %s did not get through in time. No correct node decides on it: ask again.\n",
+			d.GetSource())
+	}
+	for _, account := range d.GetEvidence() {
+		printAccount(w, account)
+	}
 }
 
 // printAccount prints the values that a node reports having received.

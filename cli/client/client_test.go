@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -73,6 +75,25 @@ func TestCallErrorOutcome(t *testing.T) {
 		}
 		if _, code, _, outcome := said.Call(); err.Error() != row.text || code != row.code || outcome != row.outcome {
 			t.Errorf("got %q, code %q, outcome %q; want %+v", err, code, outcome, row)
+		}
+	}
+}
+
+// A decision on nothing is shown as such, and is not the empty value.
+func TestPrintDecision(t *testing.T) {
+	d := &parleyv1.Decision{Source: "node1", M: 1, Slot: 7}
+	for _, row := range []struct {
+		value []byte
+		want  string
+	}{
+		{[]byte{}, `node1 decides "": slot 7 from node1, tetra with m = 1, after 3ms` + "\n"},
+		{nil, "node1 decides nothing: slot 7 from node1, tetra with m = 1, after 3ms\n" +
+			"The value of node1 did not get through in time. No correct node decides on it: ask again.\n"},
+	} {
+		var out strings.Builder
+		d.Value = row.value
+		if printDecision(&out, "node1", "tetra", d, 3*time.Millisecond); out.String() != row.want {
+			t.Errorf("got %q, want %q", &out, row.want)
 		}
 	}
 }

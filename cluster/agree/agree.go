@@ -24,12 +24,12 @@ import (
 
 // Request requests an agreement on a value of this node.
 type Request struct {
-	Value     []byte // at most MaxValue bytes; with stream.EIG and stream.OM for m > 2 at most 32
+	Value     []byte // at most MaxValue bytes; for m > 2 at most 32 with stream.EIG, stream.OM and stream.Tetra
 	Algorithm stream.Algorithm
 	// M is how many nodes may be faulty. The default is the largest number that the algorithm tolerates.
 	M int
 	// Evidence requests a report of each node on what it received. The call waits for the reports, but at most one
-	// round.
+	// round. With stream.Tetra there are no such reports.
 	Evidence bool
 }
 
@@ -41,6 +41,9 @@ type Decision struct {
 	// Slot numbers the agreements of one source, algorithm, and m, from 1.
 	Slot  uint64
 	Value []byte // must not be modified
+	// Nothing says that the nodes decided on nothing, because the value of the source did not get through in time. Then
+	// Value is nil. This happens only with stream.Tetra.
+	Nothing bool
 	// Evidence, if it was requested, says what nodes received. At the source it has the reports of all nodes
 	// that reported in time. At another node it has only that node's own report.
 	Evidence []stream.Evidence
@@ -49,6 +52,10 @@ type Decision struct {
 // ErrReserved is the error for a value that is reserved to mean "no value". It also matches
 // [kernel.ErrRefused].
 var ErrReserved = errors.New("this value is reserved: it stands for no value")
+
+// ErrBusy is the error of a request to a node whose earlier agreements are undecided, with stream.Tetra. It also
+// matches [kernel.ErrRefused].
+var ErrBusy = errors.New("too many agreements of this node are undecided: ask again later")
 
 // Agree makes all correct nodes agree on a value of this node: see cluster.Node.Agree.
 func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
@@ -60,13 +67,16 @@ func (s *Service) Agree(ctx context.Context, q Request) (Decision, error) {
 			kernel.ErrTooLarge, len(q.Value), t.Algorithm, t.M, t.Limit())
 	case bytes.Equal(q.Value, stream.NoValue()):
 		return d, fmt.Errorf("%w: %w", kernel.ErrRefused, ErrReserved)
+	case q.Evidence && !t.Timed():
+		return d, fmt.Errorf("%w: nodes keep no evidence of agreements by %v: omit evidence, or use eig, om, sm or phaseking",
+			kernel.ErrRefused, t.Algorithm)
 	}
 	o, err := s.ready(t)
 	if err != nil {
 		return d, err
 	}
 	a, err := o.ask(ctx, stream.SourceRequest(q.Value, q.Evidence))
-	d.Slot, d.Value, d.Evidence = a.slot, a.value, a.evidence
+	d.Slot, d.Value, d.Evidence, d.Nothing = a.slot, a.value, a.evidence, a.nothing
 	return d, err
 }
 
@@ -83,7 +93,7 @@ func (s *Service) ready(t stream.Key) (*streamHandle, error) {
 	if err := s.budget.Allows(t); err != nil {
 		return nil, fmt.Errorf("%w: %w", kernel.ErrRefused, err)
 	}
-	if err := s.fits(t.M); err != nil {
+	if err := s.fits(t); err != nil {
 		return nil, err
 	}
 	o, err := s.open(t)

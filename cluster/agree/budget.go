@@ -49,13 +49,16 @@ func Check(list []Config, n int) error {
 // Budget divides a node's resources among its streams. A faulty node can open as many slots in each stream as the
 // window allows, and delay these slots until they time out. All slots of all streams together must not take more
 // memory or time than the node reserves for them. The streams of the first kind get half of this reserve, and the
-// streams of all other kinds share the other half.
+// streams of all other kinds share the other half. Streams without rounds have a reserve of their own, and share it
+// equally: nodes of an earlier version know none of them, and must have the same windows of the others.
 type Budget struct {
 	n     int
 	round time.Duration
 	list  []Config
-	parts int // number of streams
-	first int // number of streams of the first kind
+	major Config // the first kind in rounds
+	parts int    // number of streams in rounds
+	first int    // number of streams of the first kind in rounds
+	views int    // number of streams without rounds
 }
 
 // NewBudget returns the budget of each of n nodes with the listed kinds of agreement, by default all.
@@ -65,7 +68,15 @@ func NewBudget(n int, round time.Duration, list []Config) Budget {
 	}
 	b := Budget{n: n, round: round, list: list}
 	for t := range b.Streams() {
-		if b.parts++; list[0] == (Config{t.Algorithm, t.M}) {
+		if !t.Timed() {
+			b.views++
+			continue
+		}
+		kind := Config{t.Algorithm, t.M}
+		if b.parts++; b.parts == 1 {
+			b.major = kind
+		}
+		if kind == b.major {
 			b.first++
 		}
 	}
@@ -86,12 +97,12 @@ func (b Budget) Streams() iter.Seq[stream.Key] {
 	}
 }
 
-// part returns the divisor of a stream's share: the stream gets 1/part of the whole.
+// part returns the divisor of a stream's share: a stream in rounds gets 1/part of the whole.
 func (b Budget) part(t stream.Key) int {
 	switch others := b.parts - b.first; {
 	case others == 0:
 		return b.parts
-	case b.list[0] == Config{t.Algorithm, t.M}:
+	case b.major == Config{t.Algorithm, t.M}:
 		return 2 * b.first
 	default:
 		return 2 * others
@@ -111,9 +122,11 @@ func (b Budget) Allows(t stream.Key) error {
 }
 
 const (
-	// slotMemory limits the memory of all slots of all streams, in bytes for each node of the cluster, because
-	// each node can fill it on its own.
+	// slotMemory limits the memory of all slots of all streams in rounds, in bytes for each node of the cluster,
+	// because each node can fill it on its own.
 	slotMemory = 6 << 20
+	// viewMemory is the same for all streams without rounds.
+	viewMemory = 3 << 20
 	// The time that the cluster spends on sending a frame, and on verifying a signature.
 	frameWork = 500 * time.Nanosecond
 	signWork  = 60 * time.Microsecond
@@ -123,6 +136,9 @@ const (
 // faulty nodes open as many slots as they may, the slots of all streams keep one processor of a node busy for
 // 2/3 of the time.
 func (b Budget) Window(t stream.Key) int {
+	if !t.Timed() {
+		return b.viewWindow(t)
+	}
 	last := t.Rounds(b.n).Last
 	frames, sources := b.n*(b.n-1)*(last+1), 1
 	if t.All() {
@@ -139,6 +155,15 @@ func (b Budget) Window(t stream.Key) int {
 	inMemory := b.n * slotMemory / b.part(t) / size
 	inTime := int(time.Duration(last+2) * b.round * 2 / 3 / time.Duration(b.part(t)) / work)
 	return min(max(min(inMemory, inTime), 1), 4096)
+}
+
+// viewWindow is Window for a stream without rounds. A faulty node can fill what others keep of it: in each slot one
+// value of each kind, a claim of each node, and a report. The nodes listen in half a window more than they keep. The
+// source has at most half a window in flight.
+func (b Budget) viewWindow(t stream.Key) int {
+	n := b.n
+	size := n*(n*48+512) + max(t.M, 1)*(t.FrameLimit(n)+(8+2*n)*(t.Limit()+48))
+	return min(max(b.n*viewMemory/b.views/size*2/3, 2), 4096)
 }
 
 // paths returns the number of paths in an information tree.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agreement/stream"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
 )
@@ -135,14 +136,18 @@ func recentDelay(r link.RecentRTT, ever time.Duration) time.Duration {
 	return max(r.P90/2, 1)
 }
 
-// fits returns an error if rounds are too short for an agreement that tolerates m faulty nodes. Up to m nodes may
-// be slow: a faulty node can delay its answers to pings at will, and a slow correct node counts as faulty.
-func (s *Service) fits(m int) error {
+// fits returns an error if rounds are too short for an agreement. Up to m nodes may be slow: a faulty node can delay
+// its answers to pings at will, and a slow correct node counts as faulty. Without rounds, only nodes that are not
+// connected count.
+func (s *Service) fits(t stream.Key) error {
 	list, rate := s.measured()
-	if max(rate, -rate) > mostDrift {
-		return &RoundError{Round: s.k.Round, Room: s.k.Round / 10, M: m, Drift: rate}
+	switch {
+	case !t.Timed():
+		return tooSlow(list, t.M, s.k.Round, math.MaxInt64)
+	case max(rate, -rate) > mostDrift:
+		return &RoundError{Round: s.k.Round, Room: s.k.Round / 10, M: t.M, Drift: rate}
 	}
-	return tooSlow(list, m, s.k.Round, s.k.Round/10)
+	return tooSlow(list, t.M, s.k.Round, s.k.Round/10)
 }
 
 // tooSlow is fits for sorted delays, the slowest first.

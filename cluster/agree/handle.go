@@ -32,6 +32,7 @@ type agreeResult struct {
 	slot     uint64
 	value    []byte
 	evidence []stream.Evidence
+	nothing  bool
 	err      error
 }
 
@@ -104,10 +105,12 @@ func (o *streamHandle) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		return
 	}
 	slices.SortFunc(o.evidence, func(a, b stream.Evidence) int { return int(a.Node) - int(b.Node) })
-	a := agreeResult{m.Seq, m.Body, o.evidence, nil}
+	a := agreeResult{slot: m.Seq, value: m.Body, evidence: o.evidence}
 	if o.evidence = nil; !o.t.All() {
 		if list := o.s.listeners(); len(list) > 0 {
-			d := Decision{from, o.t.Algorithm, o.t.M, m.Seq, m.Body, a.evidence}
+			d := Decision{
+				Source: from, Algorithm: o.t.Algorithm, M: o.t.M, Slot: m.Seq, Value: m.Body, Evidence: a.evidence,
+			}
 			for _, each := range list {
 				(*each)(d)
 			}
@@ -120,15 +123,24 @@ func (o *streamHandle) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 	}
 }
 
-// Indicate handles the end of requests that get no answer.
+// Indicate handles the end of requests without a decision on a value.
 func (o *streamHandle) Indicate(_ parley.Path, m parley.Msg) {
-	if m.Kind == stream.Unanswered || m.Kind == stream.Undecided {
-		began := kernel.ErrUnknown
-		if m.Seq == 0 || m.Kind == stream.Undecided {
-			began = kernel.ErrRefused
-		}
-		if told := o.take(m.Value); told != nil {
-			told <- agreeResult{slot: m.Seq, err: fmt.Errorf("%w: %w", began, kernel.ErrAbstained)}
-		}
+	a := agreeResult{slot: m.Seq}
+	switch {
+	case m.Kind == stream.Nothing:
+		a.nothing = true
+	case m.Kind == stream.Unanswered && !o.t.Timed() && m.Seq == 0:
+		a.err = fmt.Errorf("%w: %w", kernel.ErrRefused, ErrBusy)
+	case m.Kind == stream.Unanswered && !o.t.Timed():
+		a.err = fmt.Errorf("%w: more than %d nodes restarted during the agreement", kernel.ErrUnknown, o.t.M)
+	case m.Kind == stream.Undecided, m.Kind == stream.Unanswered && m.Seq == 0:
+		a.err = fmt.Errorf("%w: %w", kernel.ErrRefused, kernel.ErrAbstained)
+	case m.Kind == stream.Unanswered:
+		a.err = fmt.Errorf("%w: %w", kernel.ErrUnknown, kernel.ErrAbstained)
+	default:
+		return
+	}
+	if told := o.take(m.Value); told != nil {
+		told <- a
 	}
 }

@@ -8,11 +8,16 @@ import (
 	"parley/trace"
 )
 
-// Describe records in the header of a stream's trace the protocol of its slots.
-func Describe(h *trace.Header) {
+// Describe records in the header of a stream's trace the protocol of its slots, or of the stream if it has no rounds.
+func Describe(h *trace.Header, s *Service) {
 	t := protocols.StreamOf(h.Node.Channel)
 	h.M = t.M
-	h.Protocol, h.Args = catalogued(t, fmt.Sprintf("--n=%d", h.N))
+	size := fmt.Sprintf("--n=%d", h.N)
+	if h.Protocol, h.Args = catalogued(t, size); !t.Timed() {
+		h.Protocol = "stream"
+		h.Args = []string{h.Protocol, size, fmt.Sprintf("--m=%d", t.M), "--algorithm=" + t.Algorithm.String(),
+			fmt.Sprintf("--source=%d", t.Source+1), fmt.Sprintf("--window=%d", s.budget.Window(t))}
+	}
 }
 
 // catalogued returns the catalog's name for the protocol of a slot, and its arguments.

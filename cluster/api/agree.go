@@ -22,6 +22,7 @@ var algorithms = map[parleyv1.Algorithm]cluster.Algorithm{
 	parleyv1.Algorithm_ALGORITHM_OM:          cluster.OM,
 	parleyv1.Algorithm_ALGORITHM_SM:          cluster.SM,
 	parleyv1.Algorithm_ALGORITHM_PHASE_KING:  cluster.PhaseKing,
+	parleyv1.Algorithm_ALGORITHM_TETRA:       cluster.Tetra,
 }
 
 // wire returns the value of the API for a value of a node: the inverse of values, without the unspecified value.

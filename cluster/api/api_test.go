@@ -405,8 +405,12 @@ func TestAgree(t *testing.T) {
 				}
 			}
 		}
+		r, err = c.Agree.Agree(ctx, &parleyv1.AgreeRequest{Algorithm: parleyv1.Algorithm_ALGORITHM_TETRA})
+		if d := r.GetDecision(); err != nil || d.Value == nil || len(d.Value) > 0 || d.GetSlot() != 1 { // the empty value
+			t.Error(d, err)
+		}
 		for _, bad := range []*parleyv1.AgreeRequest{
-			{M: 2}, {M: 1 << 30}, {Algorithm: 9},
+			{M: 2}, {M: 1 << 30}, {Algorithm: 9}, {Algorithm: parleyv1.Algorithm_ALGORITHM_TETRA, Evidence: true},
 		} {
 			_, err := c.Agree.Agree(ctx, bad)
 			demand(t, err, connect.CodeInvalidArgument, parleyv1.Outcome_OUTCOME_NOTHING_DONE, "invalid")

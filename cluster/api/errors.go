@@ -68,6 +68,7 @@ var kinds = []struct {
 	{cluster.ErrNotMember, connect.CodeUnavailable, nothing, "not a member"},
 	{cluster.ErrStopped, connect.CodeUnavailable, nothing, "stopped"},
 	{cluster.ErrClosed, connect.CodeUnavailable, nothing, "closed"},
+	{cluster.ErrBusy, connect.CodeResourceExhausted, nothing, "busy"},
 	{cluster.ErrRefused, connect.CodeFailedPrecondition, nothing, "refused"},
 	{cluster.ErrAbstained, connect.CodeAborted, unknown, "abstained"},
 	{cluster.ErrSlowSubscriber, connect.CodeAborted, nothing, "slow"},

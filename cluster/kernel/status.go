@@ -35,6 +35,11 @@ func Slots(p *host.Process, abstained uint64) (s *SlotStatus) {
 				Opened: l.Opened(), Done: l.Done(), Missed: l.Missed(), Abstained: abstained,
 				Mute: l.Inactive(), Waits: l.Inactive() && l.Waits(),
 			}
+		} else if of, ok := m.(interface {
+			Progress() (opened, done uint64, mute bool)
+		}); ok {
+			opened, done, mute := of.Progress()
+			s = &SlotStatus{Opened: opened, Done: done, Mute: mute}
 		}
 	})
 	return s

@@ -12,7 +12,7 @@ import (
 // Readers of the values of single keys.
 var (
 	readLinks     = word(cluster.ParseLinks, "streams", "datagrams", "calls")
-	readAlgorithm = word(cluster.ParseAlgorithm, "eig", "om", "sm", "phaseking")
+	readAlgorithm = word(cluster.ParseAlgorithm, "eig", "om", "sm", "phaseking", "tetra")
 	readProtocol  = word(cluster.ParseCommitProtocol, "two-phase", "majority", "agreed")
 	readLevel     = word(cluster.ParseLevel, "total", "reliable", "uniform", "fifo", "causal", "atomic", "byzantine")
 	readFormat    = word(func(text string) (bool, error) { return text == "json", nil }, "text", "json")

@@ -32,16 +32,32 @@ func Schedule(round time.Duration) lockstep.Schedule {
 	}
 }
 
-// OfSlot returns the protocol of one slot and its last round, given the header of a stream's trace. In that trace,
-// the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
+// OfSlot returns the protocol of one slot and its last round, given the header of the trace of a stream in rounds. In
+// that trace, the Value of a frame and the Seq of a decision are the number of the slot. For other traces ok is false.
 func OfSlot(h trace.Header) (p parley.Protocol, last int, ok bool) {
-	if h.Node == nil || h.Node.Channel < FirstStream || h.Node.Channel > LastStream {
-		return parley.Protocol{}, 0, false
-	}
-	t := StreamOf(h.Node.Channel)
-	if t.Check(h.N) != nil || StreamName(t) != h.Node.Machine {
+	t, ok := described(h)
+	if !ok || !t.Timed() {
 		return parley.Protocol{}, 0, false
 	}
 	rounds := t.Rounds(h.N)
 	return lockstep.Of(rounds, Schedule(time.Duration(max(h.Node.Round, 1)))), rounds.Last, true
+}
+
+// OfStream returns the protocol of a stream without rounds, given the header of its trace. For other traces ok is
+// false.
+func OfStream(h trace.Header) (p parley.Protocol, ok bool) {
+	t, ok := described(h)
+	if !ok || t.Timed() {
+		return parley.Protocol{}, false
+	}
+	return stream.New(stream.Config{Key: t, N: h.N, Window: 1}, Schedule(time.Duration(max(h.Node.Round, 1)))), true
+}
+
+// described returns the stream of a trace.
+func described(h trace.Header) (t stream.Key, ok bool) {
+	if h.Node == nil || h.Node.Channel < FirstStream || h.Node.Channel > LastStream {
+		return stream.Key{}, false
+	}
+	t = StreamOf(h.Node.Channel)
+	return t, t.Check(h.N) == nil && StreamName(t) == h.Node.Machine
 }

@@ -78,6 +78,7 @@ var families = map[string]runner{
 	"oral":      decoded(oral),
 	"ic":        decoded(vector),
 	"sm":        decoded(signed),
+	"tetra":     decoded(viewed),
 	"bounds":    decoded(bounds),
 	"diffusion": decoded(diffuse),
 	"tree":      decoded(forward),

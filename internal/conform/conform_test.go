@@ -45,7 +45,7 @@ func TestVectors(t *testing.T) {
 		}
 		cases += r.Cases
 	}
-	if cases != 57 {
+	if cases != 69 {
 		t.Errorf("%d cases", cases)
 	}
 }
@@ -192,16 +192,17 @@ func TestMalformedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"empty":          {"", "1: not a vector file: the text is not JSON"},
-		"cut short":      {whole[:100], "3: not a vector file: the text is not JSON"},
-		"not an object":  {"[]", "1: not a vector file: array, where an object was expected"},
-		"null":           {"null", "1: not a vector file: null is no value here"},
-		"an empty list":  {`{"family": "oral", "cases": []}`, "1: the list of cases is empty: add at least one"},
-		"no cases":       {`{"family": "oral"}`, `a key is missing: write {"family": NAME, "cases": [...]}`},
-		"null cases":     {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
-		"null case":      {family("oral", "null"), "cases: entry 0: null is no value here"},
-		"no object":      {family("oral", "[]"), "3: array, where an object was expected"},
-		"unknown family": {family("aural"), `unknown family "aural": allowed are atomic, bounds, causal, clock, commit, diffusion, fifo, ic, oral, sm and tree`},
+		"empty":         {"", "1: not a vector file: the text is not JSON"},
+		"cut short":     {whole[:100], "3: not a vector file: the text is not JSON"},
+		"not an object": {"[]", "1: not a vector file: array, where an object was expected"},
+		"null":          {"null", "1: not a vector file: null is no value here"},
+		"an empty list": {`{"family": "oral", "cases": []}`, "1: the list of cases is empty: add at least one"},
+		"no cases":      {`{"family": "oral"}`, `a key is missing: write {"family": NAME, "cases": [...]}`},
+		"null cases":    {`{"family": "oral", "cases": null}`, "cases: null is no value here"},
+		"null case":     {family("oral", "null"), "cases: entry 0: null is no value here"},
+		"no object":     {family("oral", "[]"), "3: array, where an object was expected"},
+		"unknown family": {family("aural"), `unknown family "aural": allowed are atomic, bounds, causal, clock, commit, ` +
+			`diffusion, fifo, ic, oral, sm, tetra and tree`},
 		"unknown kind":   {family("atomic", `{"id": "a", "kind": "scripts", "expect": {}}`), `kind "scripts": allowed are account, recovery and script`},
 		"no kind":        {family("commit", `{"id": "a", "expect": {}}`), `kind "": allowed are 2pc-termination, 2pc-vote, 3pc-termination, counts and partition`},
 		"kind, no text":  {family("commit", `{"id": "a", "kind": 2, "expect": {}}`), `kind: number, where a string was expected`},

@@ -353,3 +353,24 @@ func FuzzRun(f *testing.F) {
 		}
 	})
 }
+
+// Cases about agreement in views are refused if a step or a message cannot be read.
+func TestMalformedViews(t *testing.T) {
+	for steps, want := range map[string]string{
+		`"sleep"`:                 "allowed are",
+		`"P5: echo a"`:            `there is no process "P5"`,
+		`"P2: shout a"`:           "unknown message",
+		`"P2: echo"`:              "unknown message",
+		`"P2: echo a b"`:          `"echo VALUE" was expected`,
+		`"P2: wish x"`:            "a number was expected",
+		`"P2: enter 1 - 5:1:a"`:   "PHASE:VIEW:VALUE",
+		`"P2: witness 3 a"`:       `there is no process "3"`,
+		`"timeout", "P02: vouch"`: `there is no process "P02"`,
+	} {
+		fields := `"n": 4, "m": 1, "process": "P1", "source": "P1", "steps": [` + steps + `]`
+		isRefused(t, "tetra", fields, `{"view": 0}`, want)
+	}
+	isRefused(t, "tetra", `"n": 4, "m": 4, "process": "P1", "source": "P1", "steps": ["timeout"]`, `{"view": 0}`, "n and m")
+	passes(t, "tetra", `"n": 4, "m": 1, "process": "P1", "source": "P1", "steps": ["request a", "timeout"]`,
+		`{"sends": [["propose 0 a", "echo a"], ["wish 2"]], "decision": "a", "view": 0}`, "sends", "decision")
+}

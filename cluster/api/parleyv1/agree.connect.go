@@ -48,6 +48,10 @@ type AgreeServiceClient interface {
 	// of the value. The call returns when this node has decided. If the caller disconnects earlier,
 	// the agreement continues.
 	//
+	// With `ALGORITHM_TETRA`, the decision may be nothing. Then the response has a decision without
+	// a value, and a retry is safe. The call fails with `RESOURCE_EXHAUSTED` if too many earlier
+	// agreements of this node are undecided.
+	//
 	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
 	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails
 	// with `ABORTED` if this node took no part in the agreement, or if its messages arrived too late.
@@ -159,6 +163,10 @@ type AgreeServiceHandler interface {
 	// Agree makes all correct nodes agree on a value that this node proposes. This node is the source
 	// of the value. The call returns when this node has decided. If the caller disconnects earlier,
 	// the agreement continues.
+	//
+	// With `ALGORITHM_TETRA`, the decision may be nothing. Then the response has a decision without
+	// a value, and a retry is safe. The call fails with `RESOURCE_EXHAUSTED` if too many earlier
+	// agreements of this node are undecided.
 	//
 	// The call fails with `FAILED_PRECONDITION` if messages take too long for the length of a round.
 	// It fails with `UNAVAILABLE` if more than m other nodes are not connected to this node. It fails

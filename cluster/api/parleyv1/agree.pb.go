@@ -36,6 +36,10 @@ const (
 	Algorithm_ALGORITHM_SM Algorithm = 3
 	// Phase king, an algorithm with short messages. It needs n > 3m and takes 3m+4 rounds.
 	Algorithm_ALGORITHM_PHASE_KING Algorithm = 4
+	// Agreement without rounds. It needs n > 3m. Messages and clocks may be late by any time: nodes
+	// never decide differently. But if the value does not get through in time, the nodes decide on
+	// nothing, and while messages are late, they may not decide. Only for Agree.
+	Algorithm_ALGORITHM_TETRA Algorithm = 5
 )
 
 // Enum value maps for Algorithm.
@@ -46,6 +50,7 @@ var (
 		2: "ALGORITHM_OM",
 		3: "ALGORITHM_SM",
 		4: "ALGORITHM_PHASE_KING",
+		5: "ALGORITHM_TETRA",
 	}
 	Algorithm_value = map[string]int32{
 		"ALGORITHM_UNSPECIFIED": 0,
@@ -53,6 +58,7 @@ var (
 		"ALGORITHM_OM":          2,
 		"ALGORITHM_SM":          3,
 		"ALGORITHM_PHASE_KING":  4,
+		"ALGORITHM_TETRA":       5,
 	}
 )
 
@@ -149,7 +155,8 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 // AgreeRequest is the request of Agree.
 type AgreeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The value, at most 1024 bytes. With EIG or OM and m > 2, the value may have at most 32 bytes.
+	// The value, at most 1024 bytes. With EIG, OM or tetra and m > 2, the value may have at most 32
+	// bytes.
 	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// The default is EIG.
 	Algorithm Algorithm `protobuf:"varint,2,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
@@ -157,7 +164,7 @@ type AgreeRequest struct {
 	// among n nodes, if this number is smaller. 0 means the maximum.
 	M uint32 `protobuf:"varint,3,opt,name=m,proto3" json:"m,omitempty"`
 	// Whether the response contains the nodes' reports of what they received. The call then takes up
-	// to one round longer.
+	// to one round longer. Not allowed with `ALGORITHM_TETRA`.
 	Evidence      bool `protobuf:"varint,4,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -278,7 +285,7 @@ type Decision struct {
 	// the same source, algorithm, and m.
 	Slot uint64 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
 	// The value. Absent if the nodes decided that the source sent no value. This happens only if the
-	// source is faulty.
+	// source is faulty, or with `ALGORITHM_TETRA` if the value did not get through in time.
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	// The nodes' reports of what they received, if the request asked for them. A report proves
 	// nothing, because a faulty node may report anything.
@@ -570,8 +577,8 @@ type ProposeRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The value of this node, at most 956 bytes.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// The default is EIG. If m > 2, only phase king and signed messages are allowed. All calls with
-	// the same name must have the same algorithm.
+	// The default is EIG. If m > 2, only phase king and signed messages are allowed. Tetra is never
+	// allowed. All calls with the same name must have the same algorithm.
 	Algorithm Algorithm `protobuf:"varint,3,opt,name=algorithm,proto3,enum=parley.v1.Algorithm" json:"algorithm,omitempty"`
 	// How many nodes may be faulty, as in AgreeRequest. All calls with the same name must have the
 	// same m.
@@ -1073,13 +1080,14 @@ const file_parley_v1_agree_proto_rawDesc = "" +
 	"\x06vector\x18\x02 \x01(\v2\x11.parley.v1.VectorR\x06vector\"\x12\n" +
 	"\x10DecisionsRequest\"D\n" +
 	"\x11DecisionsResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.parley.v1.DecisionR\bdecision*w\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.parley.v1.DecisionR\bdecision*\x8c\x01\n" +
 	"\tAlgorithm\x12\x19\n" +
 	"\x15ALGORITHM_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rALGORITHM_EIG\x10\x01\x12\x10\n" +
 	"\fALGORITHM_OM\x10\x02\x12\x10\n" +
 	"\fALGORITHM_SM\x10\x03\x12\x18\n" +
-	"\x14ALGORITHM_PHASE_KING\x10\x04*d\n" +
+	"\x14ALGORITHM_PHASE_KING\x10\x04\x12\x13\n" +
+	"\x0fALGORITHM_TETRA\x10\x05*d\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rRULE_MAJORITY\x10\x01\x12\x0f\n" +

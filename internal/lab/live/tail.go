@@ -101,6 +101,9 @@ func protocolOf(h trace.Header) parley.Protocol {
 	if p, _, ok := cluster.SlotProtocol(h); ok {
 		return p
 	}
+	if p, ok := cluster.StreamProtocol(h); ok {
+		return p
+	}
 	return parley.Protocol{N: h.N}
 }
 
