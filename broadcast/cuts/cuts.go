@@ -250,11 +250,13 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	l := &p.lanes[source]
 	switch {
 	case b.number <= l.done.number || l.at(b.tip) != nil: // it is here
+	case b.life != l.life:
+		s.Refuse(from, "batch of another life")
 	case p.wanted(source, b.tip):
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
-		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
+	case from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
+		s.Refuse(from, "batch of another process, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
 	}
@@ -376,7 +378,7 @@ func (p *process) deliver(s *parley.Step) bool {
 	}
 	body := k.find(k.cuts, value)
 	c, _ := readCut(body, p.c.N)
-	if !k.complete(s, p.self, c, true) {
+	if !k.complete(s, p.self, c) {
 		return false
 	}
 	p.judge(k, len(body) == 0, s.Now)

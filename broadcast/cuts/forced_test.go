@@ -405,3 +405,46 @@ func TestCheckpointOfOne(t *testing.T) {
 		x.demand("z", 0, 1, 2)
 	}
 }
+
+// A faulty owner proposes a fork of its lane, and then the main chain. A process that is behind needs the batches of
+// both, and those who have delivered the main chain no longer hold the fork. So nobody echoes the fork.
+func TestForkIsNotEchoed(t *testing.T) {
+	x := newScript(t, Config{})
+	fork, first := newBatch(0, 0, tip{digest: digest{9}}, [][]byte{[]byte("fork")}, nil), batchOf(0, tip{}, "first")
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: fork.body})
+	x.say(0, 2, parley.Msg{Kind: Batch, Body: first.body})
+	for slot, b := range []batch{fork, first} {
+		c := newKnown(cut{b.tip, {}, {}, {}}.encode())
+		for _, m := range []parley.Msg{
+			{Kind: tetra.Proposal, Body: c.body}, {Kind: tetra.Echo, Body: c.digest[:]}, {Kind: tetra.Ready, Body: c.digest[:]},
+		} {
+			for to := range parley.ID(3) {
+				m.Seq = uint64(slot) + 1
+				x.say(0, max(to, 1), m)
+			}
+		}
+		x.deliver(1, 2)
+		x.fire(1, lookTimer)
+		x.fire(2, lookTimer)
+		x.deliver(1, 2)
+	}
+	x.request(1, "x")
+	x.settle(1, 2, 3)
+	x.demand("x", 1, 2, 3)
+}
+
+// A process requested a batch, and then its source was admitted in another life. The old batch does not belong to the
+// lane any more.
+func TestOldLifeIsNotRequested(t *testing.T) {
+	x := newScript(t, Config{})
+	old := batchOf(3, tip{}, "old")
+	p := x.procs[1]
+	p.lanes[3].begin(1)
+	for _, from := range []parley.ID{0, 2} {
+		x.say(from, 1, parley.Msg{Kind: Tips, Body: cut{3: old.tip}.encode()})
+	}
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: old.body})
+	if len(p.wants) != 1 || p.lanes[3].size > 0 {
+		t.Errorf("%d batches are requested, and a batch of the old life is held: %v", len(p.wants), p.lanes[3].size > 0)
+	}
+}

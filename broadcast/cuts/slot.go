@@ -133,8 +133,8 @@ func (k *slot) hold(s *parley.Step) {
 			continue
 		}
 		list, _ := readCut(c.body, k.p.c.N)
-		backed := k.in.Backed(c.digest[:])
-		if (backed || c.digest == k.first && k.p.useful(list)) && k.complete(s, parley.ID(from), list, backed) {
+		if c.digest == k.first && k.p.useful(list) ||
+			k.in.Backed(c.digest[:]) && k.complete(s, parley.ID(from), list) {
 			k.keep(s, c)
 		}
 	}
@@ -151,15 +151,13 @@ func appendSlot(kind byte, number uint64, body []byte) []byte {
 	return append(binary.AppendUvarint([]byte{kind}, number), body...)
 }
 
-// complete reports whether this process holds all batches of a cut. If the cut is backed, the process requests from
-// another one the first batch that is missing in each lane.
-func (k *slot) complete(s *parley.Step, from parley.ID, c cut, backed bool) bool {
+// complete reports whether this process holds all batches of a cut. It requests from another process the first batch
+// that is missing in each lane.
+func (k *slot) complete(s *parley.Step, from parley.ID, c cut) bool {
 	whole := true
 	for i, t := range c {
 		if lack, _ := k.p.lanes[i].follow(t); lack != (tip{}) {
-			if whole = false; !backed {
-				return false
-			}
+			whole = false
 			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack}, k.number)
 		}
 	}

@@ -75,14 +75,16 @@ func (w *watch) overdue(source parley.ID) bool {
 	return w.looks[source] > overdueAfter && w.seen[source] == x.done.number+1 && w.claimed(source, x.tip()) > 2*w.l.c.M
 }
 
-// useful reports whether a cut orders any batch, and leaves out no lane that is overdue. A process does not echo other
-// cuts.
+// useful reports whether a cut orders any batch, only batches that this process holds and that lead to the last
+// delivered ones, and leaves out no lane that is overdue. A process does not echo other cuts. So a decided cut has no
+// fork: its batches would be in no chain, and a process that is behind could fetch them nowhere.
 func (w *watch) useful(c cut) bool {
 	orders := false
 	for i, t := range c {
+		_, leads := w.l.lanes[i].follow(t)
 		more := t.number > w.l.lanes[i].done.number
 		orders = orders || more
-		if !more && w.overdue(parley.ID(i)) {
+		if more && !leads || !more && w.overdue(parley.ID(i)) {
 			return false
 		}
 	}
