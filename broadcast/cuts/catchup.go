@@ -35,7 +35,7 @@ type catchup struct {
 	n, m      int
 	early     []message      // messages of the next slot
 	at        []uint64       // by process: the greatest slot in which it has spoken
-	lost      uint64         // the greatest slot of which a message was not kept
+	lost      []uint64       // by process: the greatest slot of which a message may not have been kept
 	asked     uint64         // decisions up to this slot were asked for
 	more      bool           // somebody knows decisions of later slots
 	answers   []answer       // by process: its last Answer
@@ -47,7 +47,8 @@ type catchup struct {
 
 func newCatchup(c Config) catchup {
 	return catchup{
-		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([][]parley.Msg, c.N),
+		n: c.N, m: c.M, at: make([]uint64, c.N), lost: make([]uint64, c.N), answers: make([]answer, c.N),
+		snapshots: make([][]parley.Msg, c.N),
 	}
 }
 
@@ -83,7 +84,7 @@ func (c *catchup) keepEarly(from parley.ID, m parley.Msg, slot uint64) {
 		}
 	}
 	if m.Seq > slot+1 || count >= earlyPerPeer {
-		c.lost = max(c.lost, m.Seq)
+		c.lost[from] = max(c.lost[from], m.Seq)
 		return
 	}
 	c.early = append(c.early, message{from, m})
@@ -111,6 +112,13 @@ func (c *catchup) ask(s *parley.Step, slot uint64) {
 	s.SendAll(parley.Msg{Kind: Ask, Seq: slot})
 }
 
+// miss notes that messages of a slot, from all processes, may not have been kept.
+func (c *catchup) miss(slot uint64) {
+	for q := range c.lost {
+		c.lost[q] = max(c.lost[q], slot)
+	}
+}
+
 // restart asks again.
 func (c *catchup) restart() { c.more, c.asked = true, 0 }
 
@@ -129,11 +137,11 @@ func (c *catchup) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg, slot 
 		a.cuts = append(a.cuts, body)
 	}
 	end := a.first + uint64(len(a.cuts))
-	if end <= slot || a.first > c.asked {
+	if end < slot || a.first > c.asked {
 		return // not what was asked for, or too late
 	}
 	c.answers[from] = a
-	c.lost = max(c.lost, end)
+	c.lost[from] = max(c.lost[from], end)
 	c.more = c.more || end > c.asked
 }
 
@@ -186,8 +194,10 @@ func (c *catchup) state(v *parley.Vars, self parley.ID) {
 		v.ID("from", &x.from)
 		v.Msg("message", parley.Env{From: x.from, To: self}, &x.m)
 	})
-	parley.PerProcess(v, "spoke in slot", c.at, func(_ parley.ID, x *uint64) { parley.Num(v, "slot", x) })
-	parley.Num(v, "lost", &c.lost)
+	parley.PerProcess(v, "spoke in slot", c.at, func(id parley.ID, x *uint64) {
+		parley.Num(v, "slot", x)
+		parley.Num(v, "lost", &c.lost[id])
+	})
 	parley.Num(v, "asked", &c.asked)
 	v.Bool("more", &c.more)
 	parley.PerProcess(v, "answer of", c.answers, func(id parley.ID, a *answer) {

@@ -80,6 +80,10 @@ func (c Config) longest() int { return c.Batch + headBytes + c.N*welcomeBytes }
 // most returns the cost of the batches that a process keeps of a lane: a source may be one slot ahead.
 func (c Config) most() int { return 2 * (c.Flight + perBatch + c.longest()) }
 
+// log returns how many bytes a log may have: more than twice the state that replaces it. Without this limit, faulty
+// sources could fill the log with batches that are dropped later.
+func (c Config) log() int { return 4 * (c.KeepBytes + c.N*c.most()) }
+
 // New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()

@@ -89,7 +89,7 @@ type process struct {
 
 func newProcess(c Config, self parley.ID) *process {
 	p := &process{
-		self: self, records: records{durable: c.Durable}, ledger: newLedger(c), greeted: make([]uint64, c.N),
+		self: self, records: records{durable: c.Durable, most: c.log()}, ledger: newLedger(c), greeted: make([]uint64, c.N),
 		catchup: newCatchup(c),
 	}
 	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
@@ -297,9 +297,10 @@ func (p *process) progress(s *parley.Step) {
 	for {
 		for p.batch(s) {
 		}
-		if p.lost >= p.cur.number && !p.cur.asked {
-			p.cur.asked = true
-			p.cur.run(s, func(in *tetra.Instance) { in.Ask(s) })
+		for q, slot := range p.lost {
+			if slot >= p.cur.number && p.cur.asked.Add(parley.ID(q)) {
+				p.cur.ask(s, parley.ID(q))
+			}
 		}
 		p.feed(s)
 		p.propose(s)
@@ -464,7 +465,7 @@ func (p *process) answerTips(s *parley.Step, owner parley.ID) {
 }
 
 // beginTimers starts the timer of the current slot, if the slot is under way: this process holds a batch that is not
-// ordered, or it or m+1 processes have spoken in the slot. One faulty process alone cannot start it.
+// ordered, or it or m+1 processes have spoken in the slot.
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
@@ -476,7 +477,7 @@ func (p *process) beginTimers(s *parley.Step) {
 	if _, decided := k.in.Decision(); k.timing || decided || !p.member {
 		return
 	}
-	if waits || k.in.Spoke() || p.speakers(k.number) > p.c.M {
+	if waits || k.spoken() {
 		k.began = s.Now
 		k.Entered(s, k.in.View())
 	}

@@ -336,6 +336,7 @@ func TestOwnerNotesLanes(t *testing.T) {
 	for x.procs[0].cur.number == 1 || x.procs[1].cur.number == 1 || x.procs[2].cur.number == 1 {
 		x.deliver(0, 1, 2)
 		for id := range parley.ID(3) {
+			x.fire(id, lookTimer)
 			x.fire(id, viewTimer)
 		}
 	}
@@ -446,5 +447,51 @@ func TestOldLifeIsNotRequested(t *testing.T) {
 	x.say(0, 1, parley.Msg{Kind: Batch, Body: old.body})
 	if len(p.wants) != 1 || p.lanes[3].size > 0 {
 		t.Errorf("%d batches are requested, and a batch of the old life is held: %v", len(p.wants), p.lanes[3].size > 0)
+	}
+}
+
+// A faulty source sends its batch to one process only, and wishes for the end of the slot together with this process.
+// Nobody else follows, so the owner, who cannot know the batch, remains the owner. If m+1 processes claim to hold the
+// batch, it is different.
+func TestFramedOwner(t *testing.T) {
+	x := newScript(t, Config{})
+	b := batchOf(3, tip{}, "to process 1 alone")
+	x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
+	x.say(3, 1, parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift})
+	for range 20 {
+		x.fire(1, lookTimer)
+		x.fire(1, viewTimer)
+		x.deliver(0, 1, 2)
+	}
+	if p := x.procs[1]; p.cur.number != 1 || p.cur.in.View() != 0 || !x.timers[1][viewTimer] {
+		t.Errorf("process 1 is in view %d of slot %d, and its timer runs: %v", p.cur.in.View(), p.cur.number,
+			x.timers[1][viewTimer])
+	}
+	x.say(3, 1, parley.Msg{Kind: Tips, Body: cut{3: b.tip}.encode()})
+	x.fire(1, viewTimer)
+	if !slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == tetra.Wish }) {
+		t.Error("m+1 processes hold a batch that waits, and process 1 does not wish for the end of the slot")
+	}
+}
+
+// A faulty source sends batches, which are dropped as soon as it is admitted in another life. The logs of the others
+// do not grow without end.
+func TestLogIsBounded(t *testing.T) {
+	x := newScript(t, Config{Durable: true, Batch: 1000, KeepBytes: 1000})
+	for life := range uint64(20) {
+		end := tip{}
+		for range 100 {
+			b := newBatch(3, life, end, [][]byte{make([]byte, 900)}, nil)
+			end = b.tip
+			x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
+		}
+		x.procs[1].lanes[3].begin(life + 1)
+	}
+	size := 0
+	for _, r := range x.logs[1] {
+		size += len(r.Body)
+	}
+	if limit := x.c.log() + x.c.longest(); size > limit {
+		t.Errorf("the log has %d bytes, and the limit is %d", size, limit)
 	}
 }

@@ -32,7 +32,7 @@ func (p *process) knock(s *parley.Step) {
 // admitted ends the wait of a process that asks to be admitted.
 func (p *process) admitted(s *parley.Step) {
 	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
-		p.lost = max(p.lost, p.cur.number)
+		p.miss(p.cur.number)
 		p.join(s)
 		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
 	}
@@ -56,7 +56,7 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 	}
 	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
 	p.wants = nil
-	p.lost = max(p.lost, p.cur.number)
+	p.miss(p.cur.number)
 	p.restart()
 	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})

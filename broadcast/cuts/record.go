@@ -5,6 +5,7 @@ import "parley"
 // records appends log records, if they are durable, and knows when the log can be shortened.
 type records struct {
 	durable bool
+	most    int  // how many bytes of log are kept in any case
 	size    int  // bytes appended since the log was shortened
 	due     bool // the log can be shortened
 }
@@ -13,6 +14,7 @@ func (x *records) append(s *parley.Step, body []byte) {
 	if x.durable {
 		x.size += len(body)
 		s.Append(body)
+		x.shorten(x.most)
 	}
 }
 

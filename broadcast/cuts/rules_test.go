@@ -51,13 +51,16 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks the others to repeat them.
+// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks their sender to repeat them.
 func TestAsksWhatItLost(t *testing.T) {
 	for ahead := range uint64(2) {
 		x := newScript(t, Config{})
 		x.say(3, 1, parley.Msg{Kind: tetra.Vouch, Seq: 2 + ahead, Body: make([]byte, 32)})
+		others := func(l letter) bool { return l.m.Kind == tetra.Wish && l.to != 3 }
 		asks := func() bool {
-			return slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == tetra.Wish && l.m.Value == 1 })
+			return slices.ContainsFunc(x.flight, func(l letter) bool {
+				return l.m.Kind == tetra.Wish && l.m.Value == 1 && l.to == 3
+			})
 		}
 		x.request(0, "a")
 		x.deliver(all...)
@@ -67,6 +70,9 @@ func TestAsksWhatItLost(t *testing.T) {
 		x.request(0, "b")
 		asked := false
 		x.deliverIf(func(l letter) bool { asked = asked || asks(); return !asked && l.to != 3 })
+		if slices.ContainsFunc(x.flight, others) {
+			t.Error("it asks processes of which it lost nothing")
+		}
 		x.deliver(all...)
 		if asked != (ahead == 1) {
 			t.Errorf("a message of slot %d is early, and the process asks: %v", 2+ahead, asked)

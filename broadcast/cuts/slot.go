@@ -21,7 +21,7 @@ type slot struct {
 	mine   uint64     // up to this number own batches are in a cut of the owner
 	timing bool       // the timer of the view runs, or ran
 	closed bool       // a quorum has decided
-	asked  bool       // the others were asked to repeat what they said
+	asked  parley.Set // the processes that were asked to repeat what they said
 	fed    parley.Set // the processes of which the decision in an Answer was taken
 	began  parley.Tick
 }
@@ -114,6 +114,13 @@ func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	k.run(s, func(in *tetra.Instance) { in.Receive(s, from, m) })
 }
 
+// ask asks a process to repeat what it said. If that process is faulty, only the two of them have work.
+func (k *slot) ask(s *parley.Step, q parley.ID) {
+	if q != k.p.self {
+		k.run(s, func(in *tetra.Instance) { s.Send(q, parley.Msg{Kind: tetra.Wish, Seq: in.View(), Value: 1}) })
+	}
+}
+
 // hear notes the cut that a process sent, and returns its digest.
 func (k *slot) hear(from parley.ID, body []byte) []byte {
 	c := newKnown(body)
@@ -179,14 +186,20 @@ func (k *slot) request(s *parley.Step, now bool) {
 	}
 }
 
-// expire: the view takes too long.
+// expire: the view takes too long. If nobody spoke, and at most m processes say that they hold what waits, a faulty
+// source may have kept it from the owner. Then the owner is not to blame.
 func (k *slot) expire(s *parley.Step) {
 	view := k.in.View()
-	k.run(s, func(in *tetra.Instance) { in.Timeout(s) })
+	if k.spoken() || k.p.backed() {
+		k.run(s, func(in *tetra.Instance) { in.Timeout(s) })
+	}
 	if _, decided := k.in.Decision(); !decided && k.in.View() == view {
 		k.Entered(s, view)
 	}
 }
+
+// spoken reports whether this process or a correct one has spoken in the slot.
+func (k *slot) spoken() bool { return k.in.Spoke() || k.p.speakers(k.number) > k.p.c.M }
 
 // close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
 // correct processes know the decision, and tell it to every process that asks. The argument at holds the slots in
@@ -213,7 +226,7 @@ func (k *slot) state(v *parley.Vars) {
 	copy(k.first[:], first)
 	parley.Num(v, "mine", &k.mine)
 	v.Bool("timing", &k.timing)
-	v.Bool("asked", &k.asked)
+	v.Set("asked", &k.asked)
 	v.Set("fed", &k.fed)
 	v.Time("began", &k.began)
 }

@@ -68,11 +68,37 @@ func (w *watch) claimed(source parley.ID, t tip) (count int) {
 	return count
 }
 
+// heldBy returns the last batch of a lane that at least so many processes claim to hold: done if there is none after it.
+func (w *watch) heldBy(least int, source parley.ID) tip {
+	x := &w.l.lanes[source]
+	var held []uint64
+	for _, c := range w.claims {
+		if c != nil && x.inChain(c[source]) != nil {
+			held = append(held, c[source].number)
+		}
+	}
+	slices.Sort(held)
+	if i := len(held) - least; i >= 0 && held[i] > x.done.number {
+		return x.chain[held[i]-x.base.number-1].tip
+	}
+	return x.done
+}
+
+// backed reports whether a correct process claims to hold a batch that is not ordered.
+func (w *watch) backed() bool {
+	for i := range w.l.lanes {
+		if w.heldBy(w.l.c.M+1, parley.ID(i)) != w.l.lanes[i].done {
+			return true
+		}
+	}
+	return false
+}
+
 // overdue reports whether a batch of a lane has waited for long, and 2m+1 processes claim to hold it. So m+1 correct
 // processes said so to the owner, and a correct owner proposes it.
 func (w *watch) overdue(source parley.ID) bool {
-	x := &w.l.lanes[source]
-	return w.looks[source] > overdueAfter && w.seen[source] == x.done.number+1 && w.claimed(source, x.tip()) > 2*w.l.c.M
+	done := w.l.lanes[source].done
+	return w.looks[source] > overdueAfter && w.seen[source] == done.number+1 && w.heldBy(2*w.l.c.M+1, source) != done
 }
 
 // useful reports whether a cut orders any batch, only batches that this process holds and that lead to the last
@@ -94,21 +120,10 @@ func (w *watch) useful(c cut) bool {
 // offered returns the batch of a lane that an owner proposes in a slot: the last one, or in a strict lane the last one
 // that 2m+1 processes claim to hold.
 func (w *watch) offered(source parley.ID, slot uint64) tip {
-	x := &w.l.lanes[source]
 	if w.strict[source] < slot {
-		return x.tip()
+		return w.l.lanes[source].tip()
 	}
-	var held []uint64
-	for _, c := range w.claims {
-		if c != nil && x.inChain(c[source]) != nil {
-			held = append(held, c[source].number)
-		}
-	}
-	slices.Sort(held)
-	if i := len(held) - 2*w.l.c.M - 1; i >= 0 && held[i] > x.done.number {
-		return x.chain[held[i]-x.base.number-1].tip
-	}
-	return x.done
+	return w.heldBy(2*w.l.c.M+1, source)
 }
 
 // judge takes the outcome of a slot into account. If the cut of the owner was not decided in view 0, a source may have
