@@ -457,7 +457,9 @@ func TestFramedOwner(t *testing.T) {
 	x := newScript(t, Config{})
 	b := batchOf(3, tip{}, "to process 1 alone")
 	x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
-	x.say(3, 1, parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift})
+	for to := range parley.ID(3) {
+		x.say(3, to, parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift})
+	}
 	for range 20 {
 		x.fire(1, lookTimer)
 		x.fire(1, viewTimer)
@@ -478,7 +480,7 @@ func TestFramedOwner(t *testing.T) {
 // do not grow without end.
 func TestLogIsBounded(t *testing.T) {
 	x := newScript(t, Config{Durable: true, Batch: 1000, KeepBytes: 1000})
-	for life := range uint64(20) {
+	for life := range uint64(100) {
 		end := tip{}
 		for range 100 {
 			b := newBatch(3, life, end, [][]byte{make([]byte, 900)}, nil)
