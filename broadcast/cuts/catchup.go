@@ -7,16 +7,35 @@ import (
 	"parley/agreement/tetra"
 )
 
-// earlyPerPeer is how many messages of the next slot are kept from each process.
-const earlyPerPeer = 64
+const (
+	earlyPerPeer = 64 // messages of the next slot that are kept from each process
+	mostAnswers  = 64 // decisions in one Answer
 
-// mostBody*(n+1) is more than the bytes of each message of a slot. The longest is ENTER: it has a claim, and at most
-// n+1 votes of each of four phases.
-const mostBody = 200
+	// mostBody*(n+1) is more than the bytes of each message of a slot. The longest is ENTER: it has a claim, and at
+	// most n+1 votes of each of four phases.
+	mostBody = 200
 
-// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view 0, in
-// which those who know the decision could answer.
-const skipAfter = 4
+	// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view
+	// 0, in which those who know the decision could answer.
+	skipAfter = 4
+)
+
+// peer is what this process heard from a process and about its lane.
+type peer struct {
+	at        uint64       // the greatest slot in which it has spoken, so it has delivered all slots before
+	lost      uint64       // the greatest slot of which a message may not have been kept
+	from      uint64       // the slot of the first decision in its last Answer
+	decisions [][]byte     // its last Answer
+	snapshots []parley.Msg // its last two Snapshots
+	claim     cut          // its last Tips
+	greeted   uint64       // the last life in which this process welcomed it
+	sent      int          // bytes that it was sent upon request
+	since     parley.Tick  // since this time
+
+	first  uint64 // the first batch of its lane that was not ordered at the last look; 0: none
+	looks  int    // how many looks in a row have seen this batch
+	strict uint64 // up to this slot, only batches of its lane that 2m+1 processes claim to hold are proposed
+}
 
 // message is a message that waits for its slot.
 type message struct {
@@ -24,46 +43,10 @@ type message struct {
 	m    parley.Msg
 }
 
-// answer holds the decisions of consecutive slots.
-type answer struct {
-	first uint64
-	cuts  [][]byte
-}
-
-// catchup follows the slots of the others: it keeps what comes early, and knows whether this process is behind.
-type catchup struct {
-	n, m      int
-	early     []message      // messages of the next slot
-	at        []uint64       // by process: the greatest slot in which it has spoken
-	lost      []uint64       // by process: the greatest slot of which a message may not have been kept
-	asked     uint64         // decisions up to this slot were asked for
-	more      bool           // somebody knows decisions of later slots
-	answers   []answer       // by process: its last Answer
-	snapshots [][]parley.Msg // by process: its last two Snapshots
-	told      bool           // there is a new one since the last look
-	looked    uint64         // the current slot at the last look
-	stays     int            // how many looks in a row have seen this slot
-}
-
-func newCatchup(c Config) catchup {
-	return catchup{
-		n: c.N, m: c.M, at: make([]uint64, c.N), lost: make([]uint64, c.N), answers: make([]answer, c.N),
-		snapshots: make([][]parley.Msg, c.N),
-	}
-}
-
-// spoke notes that a process speaks in a slot, so that it has delivered all slots before. A request to repeat may come
-// earlier.
-func (c *catchup) spoke(from parley.ID, m parley.Msg) {
-	if m.Kind != tetra.Wish || m.Value&1 == 0 {
-		c.at[from] = max(c.at[from], m.Seq)
-	}
-}
-
 // speakers returns how many processes have spoken in a slot or a later one.
-func (c *catchup) speakers(slot uint64) (count int) {
-	for _, at := range c.at {
-		if at >= slot {
+func (p *process) speakers(slot uint64) (count int) {
+	for i := range p.peers {
+		if p.peers[i].at >= slot {
 			count++
 		}
 	}
@@ -71,117 +54,140 @@ func (c *catchup) speakers(slot uint64) (count int) {
 }
 
 // isBehind reports whether m+1 processes speak in slots that this process does not follow.
-func (c *catchup) isBehind(slot uint64) bool { return c.speakers(slot+2) > c.m }
+func (p *process) isBehind() bool { return p.speakers(p.cur.number+2) > p.c.M }
 
 // keepEarly keeps a message for the next slot, if there is room for it.
-func (c *catchup) keepEarly(from parley.ID, m parley.Msg, slot uint64) {
+func (p *process) keepEarly(from parley.ID, m parley.Msg) {
 	count := 0
-	for _, x := range c.early {
+	for _, x := range p.early {
 		if x.from == from {
 			if count++; x.m.Equal(m) {
 				return
 			}
 		}
 	}
-	if m.Seq > slot+1 || count >= earlyPerPeer {
-		c.lost[from] = max(c.lost[from], m.Seq)
+	if m.Seq > p.cur.number+1 || count >= earlyPerPeer {
+		p.peers[from].miss(m.Seq)
 		return
 	}
-	c.early = append(c.early, message{from, m})
+	p.early = append(p.early, message{from, m})
 }
 
-// dueMessages takes out the messages of a slot that has become the current one.
-func (c *catchup) dueMessages(slot uint64) []message {
-	if len(c.early) == 0 || c.early[0].m.Seq > slot {
-		return nil
+// miss notes that messages of a slot may not have been kept.
+func (x *peer) miss(slot uint64) { x.lost = max(x.lost, slot) }
+
+// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
+// its sender. Senders whose messages were not kept are asked to repeat them.
+func (p *process) feed(s *parley.Step) {
+	k := p.cur
+	if len(p.early) > 0 && p.early[0].m.Seq <= k.number {
+		due := p.early // all are of one slot
+		p.early = nil
+		for _, x := range due {
+			if x.m.Seq == k.number {
+				k.receive(s, x.from, x.m)
+			}
+		}
 	}
-	due := c.early // all are of one slot
-	c.early = nil
-	if due[0].m.Seq < slot {
-		return nil
-	}
-	return due
-}
-
-// shouldAsk reports whether this process is behind or somebody knows more, and it has not asked yet.
-func (c *catchup) shouldAsk(slot uint64) bool { return (c.more || c.isBehind(slot)) && c.asked < slot }
-
-// ask asks all others for decisions from a slot on.
-func (c *catchup) ask(s *parley.Step, slot uint64) {
-	c.more, c.asked = false, slot+mostAnswers-1
-	s.SendAll(parley.Msg{Kind: Ask, Seq: slot})
-}
-
-// miss notes that messages of a slot, from all processes, may not have been kept.
-func (c *catchup) miss(slot uint64) {
-	for q := range c.lost {
-		c.lost[q] = max(c.lost[q], slot)
+	for i := range p.peers {
+		x, q := &p.peers[i], parley.ID(i)
+		if at := k.number - x.from; at < uint64(len(x.decisions)) && !k.in.Knows(q) {
+			m := parley.Msg{Kind: tetra.Decided}
+			if body := x.decisions[at]; len(body) > 0 {
+				m.Body = k.hear(q, body)
+			}
+			k.receive(s, q, m)
+		}
+		if x.lost >= k.number && k.asked.Add(q) {
+			k.ask(s, q)
+		}
 	}
 }
 
-// restart asks again.
-func (c *catchup) restart() { c.more, c.asked = true, 0 }
+// ask asks all others for decisions from the current slot on.
+func (p *process) ask(s *parley.Step) {
+	p.more, p.asked = false, p.cur.number+mostAnswers-1
+	s.SendAll(parley.Msg{Kind: Ask, Seq: p.cur.number})
+}
+
+// askAgain has this process ask as if it had not asked before.
+func (p *process) askAgain() { p.more, p.asked = true, 0 }
+
+// answerAsk sends own batches that are not ordered, and what is known from a slot on.
+func (p *process) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
+	for _, b := range p.lanes[p.self].pending() {
+		p.send(s, from, parley.Msg{Kind: Batch, Body: b.body})
+	}
+	p.tell(s, from, slot)
+}
+
+// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
+// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
+func (p *process) tell(s *parley.Step, to parley.ID, slot uint64) {
+	for _, c := range p.checks {
+		if c.slot >= slot {
+			p.send(s, to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+		}
+	}
+	if i := slot - p.dropped - 1; i < uint64(len(p.past)) {
+		var body []byte
+		for _, c := range p.past[i:min(uint64(len(p.past)), i+mostAnswers)] {
+			body = parley.AppendBytes(body, c.body)
+		}
+		p.send(s, to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+	}
+}
 
 // takeAnswer keeps decisions until their slots are current.
-func (c *catchup) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
-	a := answer{first: m.Seq}
+func (p *process) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg) {
+	var list [][]byte
 	for r := (parley.Reader{Rest: m.Body}); len(r.Rest) > 0; {
 		body := r.Bytes()
-		if len(body) == 0 {
-			body = nil
-		}
-		if _, ok := readCut(body, c.n); r.Bad || body != nil && !ok || len(a.cuts) == mostAnswers {
+		if _, ok := readCut(body, p.c.N); r.Bad || len(body) > 0 && !ok || len(list) == mostAnswers {
 			s.Refuse(from, "decisions that cannot be read")
 			return
 		}
-		a.cuts = append(a.cuts, body)
+		list = append(list, body)
 	}
-	end := a.first + uint64(len(a.cuts))
-	if end < slot || a.first > c.asked {
-		return // not what was asked for, or too late
+	end := m.Seq + uint64(len(list))
+	if end < p.cur.number || m.Seq > p.asked {
+		return // too late, or not what was asked for
 	}
-	c.answers[from] = a
-	c.lost[from] = max(c.lost[from], end)
-	c.more = c.more || end > c.asked
-}
-
-// decision returns what a process answered about a slot.
-func (c *catchup) decision(from parley.ID, slot uint64) (body []byte, known bool) {
-	a := &c.answers[from]
-	if i := slot - a.first; i < uint64(len(a.cuts)) {
-		return a.cuts[i], true
-	}
-	return nil, false
+	x := &p.peers[from]
+	x.from, x.decisions = m.Seq, list
+	x.miss(end)
+	p.more = p.more || end > p.asked
 }
 
 // takeSnapshot keeps a checkpoint of the current slot or a later one.
-func (c *catchup) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
-	if len(m.Body) > mostBody*(c.n+1)*(c.n+1) {
+func (p *process) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg) {
+	if len(m.Body) > mostBody*(p.c.N+1)*(p.c.N+1) {
 		s.Refuse(from, "checkpoint that is too long")
 		return
 	}
-	list := slices.DeleteFunc(c.snapshots[from], func(x parley.Msg) bool { return x.Seq == m.Seq || x.Seq < slot })
-	if m.Seq >= slot {
+	x, now := &p.peers[from], p.cur.number
+	list := slices.DeleteFunc(x.snapshots, func(y parley.Msg) bool { return y.Seq == m.Seq || y.Seq < now })
+	if m.Seq >= now {
 		list = append(list, parley.Msg{Seq: m.Seq, Body: m.Body})
-		c.told = true
+		p.told = true
 	}
-	c.snapshots[from] = list[max(0, len(list)-2):]
+	x.snapshots = list[max(0, len(list)-2):]
 }
 
-// common returns the first checkpoint, of a slot or a later one, that m+1 processes tell alike.
-func (c *catchup) common(slot uint64) (first parley.Msg, ok bool) {
-	for _, list := range c.snapshots {
-		for _, x := range list {
-			if x.Seq < slot {
+// common returns the first checkpoint, of the current slot or a later one, that m+1 processes tell alike.
+func (p *process) common() (first parley.Msg, ok bool) {
+	for i := range p.peers {
+		for _, x := range p.peers[i].snapshots {
+			if x.Seq < p.cur.number {
 				continue
 			}
 			count := 0
-			for _, other := range c.snapshots {
-				if slices.ContainsFunc(other, func(y parley.Msg) bool { return x.Equal(y) }) {
+			for other := range p.peers {
+				if slices.ContainsFunc(p.peers[other].snapshots, x.Equal) {
 					count++
 				}
 			}
-			if count > c.m && (!ok || x.Seq < first.Seq) {
+			if count > p.c.M && (!ok || x.Seq < first.Seq) {
 				first, ok = x, true
 			}
 		}
@@ -189,28 +195,57 @@ func (c *catchup) common(slot uint64) (first parley.Msg, ok bool) {
 	return first, ok
 }
 
-func (c *catchup) state(v *parley.Vars, self parley.ID) {
-	parley.Slice(v, "early", &c.early, func(_ int, x *message) {
-		v.ID("from", &x.from)
-		v.Msg("message", parley.Env{From: x.from, To: self}, &x.m)
-	})
-	parley.PerProcess(v, "spoke in slot", c.at, func(id parley.ID, x *uint64) {
-		parley.Num(v, "slot", x)
-		parley.Num(v, "lost", &c.lost[id])
-	})
-	parley.Num(v, "asked", &c.asked)
-	v.Bool("more", &c.more)
-	parley.PerProcess(v, "answer of", c.answers, func(id parley.ID, a *answer) {
-		parley.Num(v, "first", &a.first)
-		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
-	})
-	parley.PerProcess(v, "snapshots of", c.snapshots, func(_ parley.ID, list *[]parley.Msg) {
-		parley.Slice(v, "snapshot", list, func(_ int, m *parley.Msg) {
+// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
+func (p *process) adopt(s *parley.Step, m parley.Msg) {
+	if !p.skip(s, m.Seq, m.Body) {
+		s.Refuse(p.self, "checkpoint that cannot be read")
+		return
+	}
+	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+	p.shorten(0)
+	p.admitted(s)
+}
+
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
+func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
+	if !p.decode(number, body) {
+		return false
+	}
+	p.last, p.cur, p.wants = nil, p.newSlot(number+1, p.tenure.owner), nil
+	p.missAll()
+	p.askAgain()
+	s.StopTimer(viewTimer)
+	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+	if p.member {
+		s.Indicate(parley.Msg{Kind: Admitted})
+	}
+	return true
+}
+
+// missAll notes that messages of the current slot may not have been kept.
+func (p *process) missAll() {
+	for i := range p.peers {
+		p.peers[i].miss(p.cur.number)
+	}
+}
+
+func (p *process) statePeers(v *parley.Vars) {
+	parley.PerProcess(v, "of", p.peers, func(_ parley.ID, x *peer) {
+		parley.Num(v, "spoke in slot", &x.at)
+		parley.Num(v, "lost", &x.lost)
+		parley.Num(v, "first decision", &x.from)
+		parley.Slice(v, "decisions", &x.decisions, func(_ int, b *[]byte) { v.Bytes("cut", b) })
+		parley.Slice(v, "snapshot", &x.snapshots, func(_ int, m *parley.Msg) {
 			parley.Num(v, "slot", &m.Seq)
 			v.Bytes("checkpoint", &m.Body)
 		})
+		parley.Slice(v, "claim", (*[]tip)(&x.claim), func(_ int, t *tip) { t.state(v, "tip") })
+		parley.Num(v, "last welcome", &x.greeted)
+		if parley.Num(v, "was sent", &x.sent); x.sent > 0 {
+			v.Time("since", &x.since)
+		}
+		parley.Num(v, "not ordered", &x.first)
+		parley.Num(v, "looks", &x.looks)
+		parley.Num(v, "strict up to slot", &x.strict)
 	})
-	v.Bool("told", &c.told)
-	parley.Num(v, "slot at the last look", &c.looked)
-	parley.Num(v, "looks in it", &c.stays)
 }

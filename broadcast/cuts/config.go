@@ -1,6 +1,7 @@
 package cuts
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 
@@ -32,23 +33,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(x *int, usual int) {
-		if *x == 0 {
-			*x = usual
-		}
-	}
-	set(&c.Batch, 256<<10)
-	set(&c.Queue, 32*c.Batch)
-	set(&c.Flight, 32*c.Batch)
-	set(&c.Tenure, 1024)
-	set(&c.Checkpoint, 256)
-	set(&c.KeepBytes, 64<<20)
-	if c.Least == 0 {
-		c.Least = 6000
-	}
-	if c.Most == 0 {
-		c.Most = 300_000
-	}
+	c.Batch = cmp.Or(c.Batch, 256<<10)
+	c.Queue, c.Flight = cmp.Or(c.Queue, 32*c.Batch), cmp.Or(c.Flight, 32*c.Batch)
+	c.Least, c.Most = cmp.Or(c.Least, 6000), cmp.Or(c.Most, 300_000)
+	c.Checkpoint, c.KeepBytes = cmp.Or(c.Checkpoint, 256), cmp.Or(c.KeepBytes, 64<<20)
+	c.Tenure = cmp.Or(c.Tenure, 1024)
 	return c
 }
 
@@ -64,8 +53,8 @@ func (c Config) check() error {
 		return parley.FlagErrorf("batch", "%d bytes: allowed are %d to %d", c.Batch, overhead+1, parley.MaxBody/4)
 	case c.Queue < c.Batch || c.Flight < c.Batch:
 		return parley.FlagErrorf("queue", "%d and %d bytes: at least a batch, %d", c.Queue, c.Flight, c.Batch)
-	case c.Least < 4 || c.Most < c.Least:
-		return parley.FlagErrorf("wait", "%d to %d ticks: at least 4, and in this order", c.Least, c.Most)
+	case c.Least < 4 || c.Most < c.Least || c.Most > 1<<40: // the length of a view must not overflow
+		return parley.FlagErrorf("wait", "%d to %d ticks: allowed are 4 to 2^40, in this order", c.Least, c.Most)
 	case c.Checkpoint < 1 || c.KeepBytes < 1:
 		return parley.FlagErrorf("checkpoint", "%d slots, %d bytes: at least 1", c.Checkpoint, c.KeepBytes)
 	case c.Tenure < 1:

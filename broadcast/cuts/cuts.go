@@ -69,33 +69,39 @@ import (
 
 type process struct {
 	ledger
-	standing
 	records
-	self parley.ID
+	self   parley.ID
+	member bool   // it takes part
+	life   uint64 // in which it asks to be admitted
 
-	queue   [][]byte  // own requests that are in no batch
-	queued  int       // their bytes
-	greets  []welcome // welcomes for the next own batch
-	greeted []uint64  // by process: the last life that this process welcomed
+	queue  [][]byte  // own requests that are in no batch
+	queued int       // their bytes
+	greets []welcome // welcomes for the next own batch
 
 	last *slot // the slot before the current one, for processes that have not decided it; nil: none
 	cur  *slot
 
-	fetcher
-	catchup
-	watch
-	looking bool // the timer to look runs
+	peers []peer
+	wants []want
+	early []message // messages of the next slot
+	asked uint64    // decisions up to this slot were asked for
+	more  bool      // somebody knows decisions of later slots
+	told  bool      // somebody sent a Snapshot since the last look
+
+	usual   parley.Tick // the smoothed duration of a slot
+	looking bool        // the timer to look runs
 }
 
 func newProcess(c Config, self parley.ID) *process {
 	p := &process{
-		self: self, records: records{durable: c.Durable, most: c.log()}, ledger: newLedger(c), greeted: make([]uint64, c.N),
-		catchup: newCatchup(c),
+		self: self, ledger: newLedger(c), records: records{durable: c.Durable, most: c.log()}, peers: make([]peer, c.N),
 	}
-	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
 	p.cur = p.newSlot(1, 0)
 	return p
 }
+
+// Member reports whether this process takes part. A process that restarts without its state must first be admitted.
+func (p *process) Member() bool { return p.member }
 
 // Start: a process that restarts delivers again what it has kept. It repeats in the current slot what it said, and asks
 // the others to do the same. Without its state it might contradict what it said before, so it asks to be admitted.
@@ -125,7 +131,7 @@ func (p *process) Start(s *parley.Step) {
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
-	p.ask(s, p.cur.number)
+	p.ask(s)
 	p.progress(s)
 }
 
@@ -203,7 +209,7 @@ func (p *process) batch(s *parley.Step) bool {
 func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 	p.lanes[source].add(b)
 	p.append(s, append([]byte{batchRecord}, b.body...))
-	if to := p.cur.owner; p.claims[to] != nil && p.claims[to][source] == p.lanes[source].tip() {
+	if to := p.cur.owner; p.peers[to].claims(source, p.lanes[source].tip()) {
 		p.answerTips(s, to) // the owner may wait for it
 	}
 }
@@ -221,19 +227,17 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Batch:
 		p.take(s, from, m)
 	case m.Kind == Fetch:
-		p.answerFetch(s, from, m, p.cur)
+		p.answerFetch(s, from, m)
 	case m.Kind == Cut:
-		if p.takeCut(s, from, m) && m.Seq == p.cur.number {
-			p.cur.hear(from, m.Body)
-		}
+		p.takeCut(s, from, m)
 	case m.Kind == Tips:
 		p.takeTips(s, from, m)
 	case m.Kind == Ask:
 		p.answerAsk(s, from, m.Seq)
 	case m.Kind == Answer:
-		p.takeAnswer(s, from, m, p.cur.number)
+		p.takeAnswer(s, from, m)
 	case m.Kind == Snapshot:
-		p.takeSnapshot(s, from, m, p.cur.number)
+		p.takeSnapshot(s, from, m)
 	case m.Kind == Knock:
 		p.takeKnock(from, m)
 	}
@@ -252,7 +256,7 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	case b.number <= l.done.number || l.at(b.tip) != nil: // it is here
 	case b.life != l.life:
 		s.Refuse(from, "batch of another life")
-	case p.wanted(source, b.tip):
+	case p.wanted(source, b.tip) >= 0:
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
 	case from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
@@ -274,16 +278,18 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "no such slot, or too long")
 		return
 	}
-	p.spoke(from, m)
+	if m.Kind != tetra.Wish || m.Value&1 == 0 { // a request to repeat may come earlier
+		p.peers[from].at = max(p.peers[from].at, m.Seq)
+	}
 	now := p.cur.number
 	switch {
 	case m.Seq == now:
 		p.cur.receive(s, from, m)
 	case m.Seq > now:
-		p.keepEarly(from, m, now)
+		p.keepEarly(from, m)
 	case p.last != nil && m.Seq == p.last.number && !p.last.closed:
 		p.last.receive(s, from, m)
-		p.last.close(p.at)
+		p.last.close()
 	case m.Kind == tetra.Decided:
 	case m.Seq <= p.dropped:
 		p.tell(s, from, m.Seq)
@@ -297,11 +303,6 @@ func (p *process) progress(s *parley.Step) {
 	for {
 		for p.batch(s) {
 		}
-		for q, slot := range p.lost {
-			if slot >= p.cur.number && p.cur.asked.Add(parley.ID(q)) {
-				p.cur.ask(s, parley.ID(q))
-			}
-		}
 		p.feed(s)
 		p.propose(s)
 		p.cur.hold(s)
@@ -310,10 +311,10 @@ func (p *process) progress(s *parley.Step) {
 		if !p.deliver(s) {
 			break
 		}
-		p.last.close(p.at)
+		p.last.close()
 	}
-	if p.shouldAsk(p.cur.number) {
-		p.ask(s, p.cur.number)
+	if (p.more || p.isBehind()) && p.asked < p.cur.number {
+		p.ask(s)
 	}
 	p.beginTimers(s)
 	// The log gets shorter only in a step that delivers and indicates nothing: if the process crashes in a step that
@@ -322,25 +323,6 @@ func (p *process) progress(s *parley.Step) {
 		return e.Op == parley.OpDeliver || e.Op == parley.OpIndicate
 	}) {
 		p.compact(s)
-	}
-}
-
-// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
-// its sender.
-func (p *process) feed(s *parley.Step) {
-	for _, x := range p.dueMessages(p.cur.number) {
-		p.cur.receive(s, x.from, x.m)
-	}
-	for q := range parley.ID(p.c.N) {
-		body, known := p.decision(q, p.cur.number)
-		if !known || !p.cur.fed.Add(q) {
-			continue
-		}
-		m := parley.Msg{Kind: tetra.Decided, Seq: p.cur.number}
-		if len(body) > 0 {
-			m.Body = p.cur.hear(q, body)
-		}
-		p.cur.receive(s, q, m)
 	}
 }
 
@@ -356,10 +338,10 @@ func (p *process) propose(s *parley.Step) {
 		x := &p.lanes[i]
 		c[i] = p.offered(parley.ID(i), k.number)
 		orders = orders || c[i] != x.done
-		asks = asks || c[i] != x.tip() && (p.claims[p.self] == nil || p.claims[p.self][i] != x.tip())
+		asks = asks || c[i] != x.tip() && !p.peers[p.self].claims(parley.ID(i), x.tip())
 	}
 	if asks {
-		p.sayTips(s, p.self)
+		p.sayTips(s)
 	}
 	if !orders {
 		return
@@ -377,15 +359,13 @@ func (p *process) deliver(s *parley.Step) bool {
 	if !decided || len(value) > 0 && !k.Holds(value) {
 		return false
 	}
-	body := k.find(k.cuts, value)
+	body := find(k.cuts, value)
 	c, _ := readCut(body, p.c.N)
 	if !k.complete(s, p.self, c) {
 		return false
 	}
 	p.judge(k, len(body) == 0, s.Now)
-	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
-		s.Deliver(source, carried(source, seq, p.total, request))
-	})
+	p.apply(s, c, newKnown(body))
 	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)
@@ -414,53 +394,20 @@ func (p *process) lookAround(s *parley.Step) {
 	if !p.member {
 		p.knock(s)
 	}
-	p.again(s, p.cur.number)
+	for _, w := range p.wants {
+		p.request(s, p.self, w, p.cur.number)
+	}
 	p.cur.request(s, true)
-	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind(p.cur.number) {
-		p.restart() // the answers may be lost, or the others have forgotten what is missing
+	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind() {
+		p.askAgain() // the answers may be lost, or the others have forgotten what is missing
 	}
 	p.told = false
-	if p.looked != p.cur.number {
-		p.looked, p.stays = p.cur.number, 0
-	}
-	p.stays++
-	if m, ok := p.common(p.cur.number); ok && p.stays > skipAfter {
+	p.cur.looks++
+	if m, ok := p.common(); ok && p.cur.looks > skipAfter {
 		p.adopt(s, m)
 	}
 	if p.look() && p.member {
-		p.sayTips(s, p.self)
-	}
-}
-
-// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source. If only
-// the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
-func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
-	c, ok := readCut(m.Body, p.c.N)
-	if !ok || m.Value > 1 {
-		s.Refuse(from, "cut that cannot be read")
-		return
-	}
-	p.claims[from] = c
-	if from == p.cur.owner && m.Value == 0 {
-		p.answerTips(s, from)
-	}
-	for i, t := range c {
-		lack, _ := p.lanes[i].follow(t)
-		w := want{lane: parley.ID(i), tip: lack}
-		switch {
-		case lack == tip{}:
-		case p.claimed(w.lane, t) > p.c.M:
-			p.fetch(s, from, w, p.cur.number)
-		case w.lane == from:
-			p.request(s, from, w, p.cur.number)
-		}
-	}
-}
-
-// answerTips says to the owner which batches this process holds.
-func (p *process) answerTips(s *parley.Step, owner parley.ID) {
-	if p.member && owner != p.self {
-		s.Send(owner, parley.Msg{Kind: Tips, Value: 1, Body: p.tips().encode()})
+		p.sayTips(s)
 	}
 }
 
@@ -469,8 +416,8 @@ func (p *process) answerTips(s *parley.Step, owner parley.ID) {
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	_, skips := p.common(k.number)
-	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told || skips) && !p.looking {
+	_, skips := p.common()
+	if (waits || len(p.wants) > 0 || p.isBehind() || p.told || skips) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}
@@ -480,6 +427,39 @@ func (p *process) beginTimers(s *parley.Step) {
 	if waits || k.spoken() {
 		k.began = s.Now
 		k.Entered(s, k.in.View())
+	}
+}
+
+// join makes this process a member.
+func (p *process) join(s *parley.Step) {
+	p.member = true
+	p.append(s, []byte{memberRecord})
+}
+
+// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
+func (p *process) knock(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
+	p.ask(s)
+	p.looking = true
+	s.SetTimer(lookTimer, p.wait())
+}
+
+// takeKnock welcomes a process in another life, once.
+func (p *process) takeKnock(from parley.ID, m parley.Msg) {
+	x := &p.peers[from]
+	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
+		x.greeted = m.Value
+		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
+		p.greets = append(p.greets, welcome{from, m.Value})
+	}
+}
+
+// admitted ends the wait of a process that asks to be admitted.
+func (p *process) admitted(s *parley.Step) {
+	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
+		p.missAll()
+		p.join(s)
+		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
 	}
 }
 
@@ -496,12 +476,22 @@ func (p *process) State(v *parley.Vars) {
 		v.ID("process", &w.who)
 		parley.Num(v, "life", &w.life)
 	})
-	parley.PerProcess(v, "last welcome of", p.greeted, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
 	p.stateSlot(v, "last slot", &p.last)
 	p.stateSlot(v, "slot", &p.cur)
-	p.fetcher.state(v)
-	p.catchup.state(v, p.self)
-	p.watch.state(v)
+	p.statePeers(v)
+	parley.Slice(v, "wants", &p.wants, func(_ int, w *want) {
+		v.ID("lane", &w.lane)
+		w.tip.state(v, "tip")
+		parley.Num(v, "size", &w.size)
+	})
+	parley.Slice(v, "early", &p.early, func(_ int, x *message) {
+		v.ID("from", &x.from)
+		v.Msg("message", parley.Env{From: x.from, To: p.self}, &x.m)
+	})
+	parley.Num(v, "asked", &p.asked)
+	v.Bool("more", &p.more)
+	v.Bool("told", &p.told)
+	parley.Num(v, "usual", &p.usual)
 	v.Bool("looking", &p.looking)
 	p.records.state(v)
 }

@@ -322,7 +322,7 @@ func TestLongMessages(t *testing.T) {
 	for k := range uint64(10) {
 		x.say(3, 1, parley.Msg{Kind: Snapshot, Seq: 2 + k, Body: []byte("short")})
 	}
-	if got := len(x.procs[1].snapshots[3]); got != 2 {
+	if got := len(x.procs[1].peers[3].snapshots); got != 2 {
 		t.Errorf("%d checkpoints of a process are kept", got)
 	}
 }
@@ -341,9 +341,9 @@ func TestOwnerNotesLanes(t *testing.T) {
 		}
 	}
 	for id := range parley.ID(3) {
-		if x.procs[id].strict[3] != 1+strictFor {
+		if x.procs[id].peers[3].strict != 1+strictFor {
 			t.Errorf("process %d is in slot %d, and lane 3 is strict up to slot %d", id, x.procs[id].cur.number,
-				x.procs[id].strict[3])
+				x.procs[id].peers[3].strict)
 		}
 	}
 }

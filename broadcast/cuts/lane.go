@@ -232,10 +232,12 @@ func (l *lane) drop(t tip) {
 	l.base = t
 }
 
-// begin begins another life of the source: what is not delivered is dropped.
+// begin begins another life of the source. Batches of the old one that are not delivered are dropped.
 func (l *lane) begin(life uint64) {
 	l.life = life
-	l.chain = l.chain[:l.done.number-l.base.number]
+	if old := slices.IndexFunc(l.pending(), func(b batch) bool { return b.life != life }); old >= 0 {
+		l.chain = l.chain[:int(l.done.number-l.base.number)+old]
+	}
 	l.tidy()
 }
 

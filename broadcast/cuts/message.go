@@ -64,11 +64,6 @@ const (
 	memberRecord // this process takes part: it is no longer joining
 )
 
-// carried is the delivery of a request: number seq of its source, at a position.
-func carried(source parley.ID, seq, position uint64, request []byte) parley.Msg {
-	return parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: position, Body: request}
-}
-
 // mostSlot is greater than every slot.
 const mostSlot = 1 << 40
 
@@ -105,28 +100,25 @@ func describe(n int, m parley.Msg, name func(parley.ID) string) string {
 	case Knock:
 		return fmt.Sprintf("admit me in life %d", m.Value)
 	}
-	value := "nothing"
-	switch {
-	case m.Kind == tetra.Proposal && len(m.Body) > 0:
-		value = tipsOf(m.Body, n, name)
-	case len(m.Body) > 0:
-		value = "cut " + short(m.Body)
+	text := fmt.Sprintf("slot %d", m.Seq)
+	if view := m.Value >> viewShift; view > 0 {
+		text += fmt.Sprintf(", view %d", view)
 	}
-	slot, view, phase := m.Seq, m.Value>>viewShift, m.Value&(1<<viewShift-1)
 	switch m.Kind {
-	case tetra.Wish:
-		return fmt.Sprintf("slot %d: view %d?", slot, view)
-	case tetra.Enter:
-		return fmt.Sprintf("slot %d: enters view %d", slot, view)
+	case tetra.Wish, tetra.Enter:
+		return text
 	case tetra.Witness:
-		return fmt.Sprintf("slot %d: %s says that it was ready for %s", slot, name(m.Origin), value)
+		text += ", claim of " + name(m.Origin)
 	case tetra.Vote:
-		return fmt.Sprintf("slot %d, view %d, phase %d: %s", slot, view, phase, value)
+		text += fmt.Sprintf(", phase %d", m.Value&(1<<viewShift-1))
 	}
-	if view > 0 {
-		return fmt.Sprintf("slot %d, view %d: %s", slot, view, value)
+	switch {
+	case len(m.Body) == 0:
+		return text + ": nothing"
+	case m.Kind == tetra.Proposal:
+		return text + ": " + tipsOf(m.Body, n, name)
 	}
-	return fmt.Sprintf("slot %d: %s", slot, value)
+	return text + ": cut " + short(m.Body)
 }
 
 // contents lists the requests and welcomes of a batch.

@@ -119,14 +119,15 @@ func TestOneCheckpoint(t *testing.T) {
 
 // A process takes over the first checkpoint that m+1 processes tell, so that it skips as little as possible.
 func TestFirstCheckpoint(t *testing.T) {
-	c := newCatchup(Config{N: 4, M: 1})
+	p := newProcess(Config{N: 4, M: 1}.withDefaults(), 3)
 	for q, slots := range [][]uint64{{3, 9}, {6, 9}, {6, 9}} {
 		for _, slot := range slots {
-			c.snapshots[q] = append(c.snapshots[q], parley.Msg{Seq: slot})
+			p.peers[q].snapshots = append(p.peers[q].snapshots, parley.Msg{Seq: slot})
 		}
 	}
 	for now, want := range map[uint64]uint64{1: 6, 6: 6, 7: 9} { // order: each is judged alone
-		if m, ok := c.common(now); !ok || m.Seq != want {
+		p.cur.number = now
+		if m, ok := p.common(); !ok || m.Seq != want {
 			t.Errorf("in slot %d it takes over %d, %v, and not %d", now, m.Seq, ok, want)
 		}
 	}

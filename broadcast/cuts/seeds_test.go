@@ -120,8 +120,8 @@ func note(n map[string]int, opt sim.Options, c Config, s *sim.Sim) {
 			continue
 		}
 		p := x.process
-		for _, slot := range p.strict {
-			if slot > 0 {
+		for _, x := range p.peers {
+			if x.strict > 0 {
 				saw["strict"] = 1
 			}
 		}

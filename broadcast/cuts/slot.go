@@ -22,7 +22,7 @@ type slot struct {
 	timing bool       // the timer of the view runs, or ran
 	closed bool       // a quorum has decided
 	asked  parley.Set // the processes that were asked to repeat what they said
-	fed    parley.Set // the processes of which the decision in an Answer was taken
+	looks  int        // how often this process looked around in the slot
 	began  parley.Tick
 }
 
@@ -49,9 +49,10 @@ func (p *process) newSlot(number uint64, owner parley.ID) *slot {
 }
 
 // Holds reports whether this process holds a cut and the batches of the cut.
-func (k *slot) Holds(value []byte) bool { return k.find(k.cuts, value) != nil }
+func (k *slot) Holds(value []byte) bool { return find(k.cuts, value) != nil }
 
-func (*slot) find(list []known, value []byte) []byte {
+// find returns the cut with a digest, or nil.
+func find(list []known, value []byte) []byte {
 	i := slices.IndexFunc(list, func(c known) bool { return len(c.body) > 0 && string(c.digest[:]) == string(value) })
 	if i < 0 {
 		return nil
@@ -82,7 +83,7 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 			}
 			m.Seq, m.Value = k.number, m.Seq<<viewShift|m.Value
 			if m.Kind == tetra.Proposal && len(m.Body) > 0 {
-				m.Body = k.find(k.cuts, m.Body)
+				m.Body = find(k.cuts, m.Body)
 			}
 		case parley.OpAppend:
 			m.Body = appendSlot(slotRecord, k.number, m.Body)
@@ -110,7 +111,6 @@ func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 			copy(k.first[:], m.Body)
 		}
 	}
-	k.hold(s)
 	k.run(s, func(in *tetra.Instance) { in.Receive(s, from, m) })
 }
 
@@ -136,7 +136,7 @@ func (k *slot) hear(from parley.ID, body []byte) []byte {
 // from their sources. Only then does this process request missing batches from others.
 func (k *slot) hold(s *parley.Step) {
 	for from, c := range k.heard {
-		if len(c.body) == 0 || k.find(k.cuts, c.digest[:]) != nil {
+		if len(c.body) == 0 || find(k.cuts, c.digest[:]) != nil {
 			continue
 		}
 		list, _ := readCut(c.body, k.p.c.N)
@@ -178,7 +178,7 @@ func (k *slot) request(s *parley.Step, now bool) {
 		return
 	}
 	for _, v := range k.in.Wanted() {
-		if k.find(k.heard, v) == nil {
+		if find(k.heard, v) == nil {
 			w := want{}
 			copy(w.tip.digest[:], v)
 			k.p.fetch(s, k.p.self, w, k.number)
@@ -202,12 +202,11 @@ func (k *slot) expire(s *parley.Step) {
 func (k *slot) spoken() bool { return k.in.Spoke() || k.p.speakers(k.number) > k.p.c.M }
 
 // close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
-// correct processes know the decision, and tell it to every process that asks. The argument at holds the slots in
-// which the others have spoken last.
-func (k *slot) close(at []uint64) {
+// correct processes know the decision, and tell it to every process that asks.
+func (k *slot) close() {
 	beyond := 0
-	for q := range at {
-		if at[q] > k.number || parley.ID(q) == k.p.self || k.in.Knows(parley.ID(q)) {
+	for q := range parley.ID(k.p.c.N) {
+		if k.p.peers[q].at > k.number || q == k.p.self || k.in.Knows(q) {
 			beyond++
 		}
 	}
@@ -227,7 +226,7 @@ func (k *slot) state(v *parley.Vars) {
 	parley.Num(v, "mine", &k.mine)
 	v.Bool("timing", &k.timing)
 	v.Set("asked", &k.asked)
-	v.Set("fed", &k.fed)
+	parley.Num(v, "looks", &k.looks)
 	v.Time("began", &k.began)
 }
 
