@@ -195,40 +195,6 @@ func (p *process) common() (first parley.Msg, ok bool) {
 	return first, ok
 }
 
-// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
-func (p *process) adopt(s *parley.Step, m parley.Msg) {
-	if !p.skip(s, m.Seq, m.Body) {
-		s.Refuse(p.self, "checkpoint that cannot be read")
-		return
-	}
-	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
-	p.shorten(0)
-	p.admitted(s)
-}
-
-// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
-func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
-	if !p.decode(number, body) {
-		return false
-	}
-	p.last, p.cur, p.wants = nil, p.newSlot(number+1, p.tenure.owner), nil
-	p.missAll()
-	p.askAgain()
-	s.StopTimer(viewTimer)
-	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
-	if p.member {
-		s.Indicate(parley.Msg{Kind: Admitted})
-	}
-	return true
-}
-
-// missAll notes that messages of the current slot may not have been kept.
-func (p *process) missAll() {
-	for i := range p.peers {
-		p.peers[i].miss(p.cur.number)
-	}
-}
-
 func (p *process) statePeers(v *parley.Vars) {
 	parley.PerProcess(v, "of", p.peers, func(_ parley.ID, x *peer) {
 		parley.Num(v, "spoke in slot", &x.at)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"iter"
+	"slices"
 
 	"parley"
 	agree "parley/agreement/problem"
@@ -94,10 +96,12 @@ func New(c Config) parley.Protocol {
 		Promises:   func(a parley.RunConditions) []parley.Promise { return promises(c, a) },
 		Bound:      agree.OralBound,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-		Explain:    explain(c.N),
-		Lies:       lies,
-		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
-		Span:       200 * c.Least, // faulty processes may set timers without end
+		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			return slices.Values([]string{explain(c.N, m, name)})
+		},
+		Lies: lies,
+		New:  func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Span: 200 * c.Least, // faulty processes may set timers without end
 		// No Rename: processes own slots in the order of their IDs.
 		Flags: parley.Flags(c, flags, New),
 	}
@@ -150,4 +154,23 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 		say(problem.SenderIntegrity, "a correct process received each batch of a decided cut from its source", safe),
 		say(problem.Delivery, "follows from validity if a process broadcasts", valid),
 	}
+}
+
+// properties are the properties of total order among processes that lie. Integrity is about correct senders only,
+// because a liar may broadcast the same message twice.
+func properties() []parley.Property {
+	all := problem.Of(problem.Validity, problem.Agreement, problem.TotalOrder, problem.SenderIntegrity,
+		problem.Delivery)
+	i := slices.IndexFunc(all, func(p parley.Property) bool { return p.Name == problem.SenderIntegrity })
+	check := all[i].Check
+	all[i].Says = "correct processes deliver a message of a correct sender at most as often as it broadcast the " +
+		"message before"
+	all[i].Check = func(h *parley.History) error {
+		correct := *h
+		correct.Deliveries = slices.DeleteFunc(slices.Clone(h.Deliveries), func(d parley.ExternalEvent) bool {
+			return !h.Correct(d.From)
+		})
+		return check(&correct)
+	}
+	return all
 }

@@ -14,13 +14,12 @@
 //
 // One process owns the current slot, and proposes the last batches that it holds. It remains the owner until a slot is
 // decided on nothing, see tenure. The agreement is on the digest of the cut. A process echoes a cut only if it has
-// every batch of the cut from its source. When m+1 processes speak for a cut, one of them is correct, so a process
-// that lacks batches then requests them from others. A digest proves that a batch is the right one.
+// every new batch of the cut from its source, in a chain after the last delivered one. When m+1 processes speak for a
+// cut, one of them is correct, so a process that lacks batches then requests them from others. A digest proves that a
+// batch is the right one.
 //
 // Slot k+1 begins at a process when it has delivered slot k. It then takes part in slot k only until a quorum has
-// decided slot k. Whether a batch is delivered follows from the decided cuts alone: if the chain of a lane from the
-// cut does not lead to the last delivered batch, the lane is left out. All correct processes find the same, so they
-// deliver the same.
+// decided slot k. What is delivered follows from the decided cuts alone, so all correct processes deliver the same.
 //
 // A faulty source may send a batch to the owner and not to others, who then do not echo. To prevent that, a process
 // whose batches wait says to all which batches it holds (Tips). A process believes this if m+1 processes say so. If a
@@ -46,6 +45,14 @@
 //
 // # Decisions
 //
+// A process does not echo a cut with a fork of a lane. Motive: a fork is not delivered, so nobody keeps it for a
+// process that is behind and must fetch all batches of a decided cut. Cost: none, because a correct owner proposes only
+// chains.
+//
+// A process whose time-out ends in view 0, in which nobody spoke, asks for the next view only if m+1 processes claim to
+// hold what waits. Motive: a faulty source could otherwise send a batch to one process only, and depose the owners of
+// an idle system. Cost: claims take half of view 0, so if messages take longer, a dead owner costs another time-out.
+//
 // A process requests a batch from others only if m+1 processes speak for its cut, or say that they hold the batch.
 // Motive: a faulty owner could otherwise make up a batch in the name of a correct process, and answer the requests for
 // it. Cost: if a source reaches only the owner, the slot fails, and its lane is strict for some time.
@@ -69,7 +76,6 @@ import (
 
 type process struct {
 	ledger
-	records
 	self   parley.ID
 	member bool   // it takes part
 	life   uint64 // in which it asks to be admitted
@@ -90,12 +96,13 @@ type process struct {
 
 	usual   parley.Tick // the smoothed duration of a slot
 	looking bool        // the timer to look runs
+
+	logged int  // bytes appended since the log was shortened
+	due    bool // the log can be shortened
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{
-		self: self, ledger: newLedger(c), records: records{durable: c.Durable, most: c.log()}, peers: make([]peer, c.N),
-	}
+	p := &process{self: self, ledger: newLedger(c), peers: make([]peer, c.N)}
 	p.cur = p.newSlot(1, 0)
 	return p
 }
@@ -112,7 +119,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 	p.repeat(s)
 	for _, r := range s.Log {
-		p.size += len(r.Body)
+		p.logged += len(r.Body)
 		p.replay(s, r.Body)
 		for p.deliver(s) {
 		}
@@ -319,10 +326,11 @@ func (p *process) progress(s *parley.Step) {
 	p.beginTimers(s)
 	// The log gets shorter only in a step that delivers and indicates nothing: if the process crashes in a step that
 	// does, it does so again when it reads its log.
-	if !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
+	if p.due && !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
 		return e.Op == parley.OpDeliver || e.Op == parley.OpIndicate
 	}) {
-		p.compact(s)
+		p.due, p.logged = false, 0
+		s.Compact()
 	}
 }
 
@@ -359,13 +367,13 @@ func (p *process) deliver(s *parley.Step) bool {
 	if !decided || len(value) > 0 && !k.Holds(value) {
 		return false
 	}
-	body := find(k.cuts, value)
-	c, _ := readCut(body, p.c.N)
+	x := find(k.cuts, value)
+	c, _ := readCut(x.body, p.c.N)
 	if !k.complete(s, p.self, c) {
 		return false
 	}
-	p.judge(k, len(body) == 0, s.Now)
-	p.apply(s, c, newKnown(body))
+	p.judge(k, c == nil, s.Now)
+	p.apply(s, c, x)
 	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)
@@ -395,7 +403,7 @@ func (p *process) lookAround(s *parley.Step) {
 		p.knock(s)
 	}
 	for _, w := range p.wants {
-		p.request(s, p.self, w, p.cur.number)
+		p.request(s, p.self, w)
 	}
 	p.cur.request(s, true)
 	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind() {
@@ -430,39 +438,6 @@ func (p *process) beginTimers(s *parley.Step) {
 	}
 }
 
-// join makes this process a member.
-func (p *process) join(s *parley.Step) {
-	p.member = true
-	p.append(s, []byte{memberRecord})
-}
-
-// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
-func (p *process) knock(s *parley.Step) {
-	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
-	p.ask(s)
-	p.looking = true
-	s.SetTimer(lookTimer, p.wait())
-}
-
-// takeKnock welcomes a process in another life, once.
-func (p *process) takeKnock(from parley.ID, m parley.Msg) {
-	x := &p.peers[from]
-	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
-		x.greeted = m.Value
-		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
-		p.greets = append(p.greets, welcome{from, m.Value})
-	}
-}
-
-// admitted ends the wait of a process that asks to be admitted.
-func (p *process) admitted(s *parley.Step) {
-	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
-		p.missAll()
-		p.join(s)
-		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
-	}
-}
-
 // State visits every variable.
 func (p *process) State(v *parley.Vars) {
 	v.DurableIf(p.c.Durable, func() {
@@ -493,5 +468,6 @@ func (p *process) State(v *parley.Vars) {
 	v.Bool("told", &p.told)
 	parley.Num(v, "usual", &p.usual)
 	v.Bool("looking", &p.looking)
-	p.records.state(v)
+	parley.Num(v, "logged", &p.logged)
+	v.Bool("due", &p.due)
 }

@@ -30,11 +30,11 @@ func (p *process) send(s *parley.Step, to parley.ID, m parley.Msg) bool {
 	return true
 }
 
-// fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before.
-func (p *process) fetch(s *parley.Step, from parley.ID, w want, slot uint64) {
+// fetch requests a batch, or a cut of the current slot, from a process, unless it was requested before.
+func (p *process) fetch(s *parley.Step, from parley.ID, w want) {
 	if p.wanted(w.lane, w.tip) < 0 {
 		p.wants = append(p.wants, w)
-		p.request(s, from, w, slot)
+		p.request(s, from, w)
 	}
 }
 
@@ -44,8 +44,8 @@ func (p *process) wanted(source parley.ID, t tip) int {
 }
 
 // request requests a batch or a cut from a process, or from all if that is this process.
-func (p *process) request(s *parley.Step, from parley.ID, w want, slot uint64) {
-	m := parley.Msg{Kind: Fetch, Origin: w.lane, Seq: w.tip.number, Value: slot, Body: w.tip.digest[:]}
+func (p *process) request(s *parley.Step, from parley.ID, w want) {
+	m := parley.Msg{Kind: Fetch, Origin: w.lane, Seq: w.tip.number, Value: p.cur.number, Body: w.tip.digest[:]}
 	if w.tip.number > 0 {
 		m.Value = p.lanes[w.lane].done.number + 1
 	}
@@ -69,7 +69,7 @@ func (p *process) follow(s *parley.Step, from, source parley.ID, b batch) {
 	w.tip = before
 	if w.size += len(b.body); w.size >= burst {
 		w.size = 0
-		p.request(s, from, *w, 0)
+		p.request(s, from, *w)
 	}
 }
 
@@ -97,7 +97,7 @@ func (p *process) answerFetch(s *parley.Step, from parley.ID, m parley.Msg) {
 	if t.number == 0 {
 		body := p.decidedCut(m.Value, m.Body)
 		if m.Value == p.cur.number {
-			body = find(p.cur.cuts, m.Body)
+			body = find(p.cur.cuts, m.Body).body
 		}
 		if len(body) > 0 {
 			s.Send(from, parley.Msg{Kind: Cut, Seq: m.Value, Body: body})

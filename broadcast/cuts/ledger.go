@@ -73,8 +73,7 @@ func (l *ledger) apply(s *parley.Step, c cut, decided known) {
 		}
 		x.advance(t, func(b *batch) {
 			l.fresh += len(b.body)
-			_, _, r := batchHead(b.body, l.c.N)
-			b.visit(r, l.c.N, func(request []byte) {
+			b.visit(l.c.N, func(request []byte) {
 				l.total++
 				x.requests++
 				s.Deliver(source, parley.Msg{

@@ -2,8 +2,6 @@ package cuts
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 
 	"parley"
@@ -68,20 +66,14 @@ const (
 const mostSlot = 1 << 40
 
 // explain writes a message for people. A digest is shortened to its first four bytes.
-func explain(n int) func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return slices.Values([]string{describe(n, m, name)})
-	}
-}
-
-func describe(n int, m parley.Msg, name func(parley.ID) string) string {
+func explain(n int, m parley.Msg, name func(parley.ID) string) string {
 	switch m.Kind {
 	case Batch:
 		source, b, ok := readBatch(m.Body, n)
 		if !ok {
 			return "a batch that cannot be read"
 		}
-		return fmt.Sprintf("batch %d of %s: %s", b.number, name(source), contents(m.Body, n, name))
+		return fmt.Sprintf("batch %d of %s: %s", b.number, name(source), contents(b, n, name))
 	case Fetch:
 		if m.Seq == 0 {
 			return fmt.Sprintf("send me the cut %s of slot %d", short(m.Body), m.Value)
@@ -122,10 +114,9 @@ func describe(n int, m parley.Msg, name func(parley.ID) string) string {
 }
 
 // contents lists the requests and welcomes of a batch.
-func contents(body []byte, n int, name func(parley.ID) string) string {
+func contents(b batch, n int, name func(parley.ID) string) string {
 	var items []string
-	_, b, r := batchHead(body, n)
-	b.visit(r, n, func(request []byte) { items = append(items, parley.Printable(request)) },
+	b.visit(n, func(request []byte) { items = append(items, parley.Printable(request)) },
 		func(w welcome) { items = append(items, fmt.Sprintf("admit %s in life %d", name(w.who), w.life)) })
 	return strings.Join(items, ", ")
 }

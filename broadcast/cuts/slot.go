@@ -2,7 +2,6 @@ package cuts
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"parley"
 	"parley/agreement/tetra"
@@ -49,15 +48,16 @@ func (p *process) newSlot(number uint64, owner parley.ID) *slot {
 }
 
 // Holds reports whether this process holds a cut and the batches of the cut.
-func (k *slot) Holds(value []byte) bool { return find(k.cuts, value) != nil }
+func (k *slot) Holds(value []byte) bool { return len(find(k.cuts, value).body) > 0 }
 
-// find returns the cut with a digest, or nil.
-func find(list []known, value []byte) []byte {
-	i := slices.IndexFunc(list, func(c known) bool { return len(c.body) > 0 && string(c.digest[:]) == string(value) })
-	if i < 0 {
-		return nil
+// find returns the cut with a digest, if it is in a list.
+func find(list []known, value []byte) known {
+	for _, c := range list {
+		if len(c.body) > 0 && string(c.digest[:]) == string(value) {
+			return c
+		}
 	}
-	return list[i].body
+	return known{}
 }
 
 // Entered sets the timer of the view.
@@ -83,14 +83,14 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 			}
 			m.Seq, m.Value = k.number, m.Seq<<viewShift|m.Value
 			if m.Kind == tetra.Proposal && len(m.Body) > 0 {
-				m.Body = find(k.cuts, m.Body)
+				m.Body = find(k.cuts, m.Body).body
 			}
 		case parley.OpAppend:
 			m.Body = appendSlot(slotRecord, k.number, m.Body)
-			if !k.p.durable {
+			if !k.p.c.Durable {
 				return true
 			}
-			k.p.size += len(m.Body)
+			k.p.logged += len(m.Body)
 		}
 		return false
 	})
@@ -136,7 +136,7 @@ func (k *slot) hear(from parley.ID, body []byte) []byte {
 // from their sources. Only then does this process request missing batches from others.
 func (k *slot) hold(s *parley.Step) {
 	for from, c := range k.heard {
-		if len(c.body) == 0 || find(k.cuts, c.digest[:]) != nil {
+		if len(c.body) == 0 || k.Holds(c.digest[:]) {
 			continue
 		}
 		list, _ := readCut(c.body, k.p.c.N)
@@ -153,6 +153,18 @@ func (k *slot) keep(s *parley.Step, c known) {
 	k.p.append(s, appendSlot(cutRecord, k.number, c.body))
 }
 
+// append appends a log record, if records are durable.
+func (p *process) append(s *parley.Step, body []byte) {
+	if p.c.Durable {
+		s.Append(body)
+		p.logged += len(body)
+		p.shorten(p.c.log())
+	}
+}
+
+// shorten has the log shortened if it has more bytes than that. So all that is written is at most 1.5 times the log.
+func (p *process) shorten(most int) { p.due = p.due || p.c.Durable && p.logged > most }
+
 // appendSlot makes a log record of a slot.
 func appendSlot(kind byte, number uint64, body []byte) []byte {
 	return append(binary.AppendUvarint([]byte{kind}, number), body...)
@@ -165,7 +177,7 @@ func (k *slot) complete(s *parley.Step, from parley.ID, c cut) bool {
 	for i, t := range c {
 		if lack, _ := k.p.lanes[i].follow(t); lack != (tip{}) {
 			whole = false
-			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack}, k.number)
+			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack})
 		}
 	}
 	return whole
@@ -178,16 +190,16 @@ func (k *slot) request(s *parley.Step, now bool) {
 		return
 	}
 	for _, v := range k.in.Wanted() {
-		if find(k.heard, v) == nil {
+		if len(find(k.heard, v).body) == 0 {
 			w := want{}
 			copy(w.tip.digest[:], v)
-			k.p.fetch(s, k.p.self, w, k.number)
+			k.p.fetch(s, k.p.self, w)
 		}
 	}
 }
 
-// expire: the view takes too long. If nobody spoke, and at most m processes say that they hold what waits, a faulty
-// source may have kept it from the owner. Then the owner is not to blame.
+// expire: the view takes too long. If no correct process spoke, and none claims to hold what waits, the owner is not to
+// blame.
 func (k *slot) expire(s *parley.Step) {
 	view := k.in.View()
 	if k.spoken() || k.p.backed() {

@@ -65,9 +65,9 @@ func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
 		switch {
 		case lack == tip{}:
 		case p.claimed(w.lane, t) > p.c.M:
-			p.fetch(s, from, w, p.cur.number)
+			p.fetch(s, from, w)
 		case w.lane == from:
-			p.request(s, from, w, p.cur.number)
+			p.request(s, from, w)
 		}
 	}
 }

@@ -1,0 +1,74 @@
+package cuts
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// join makes this process a member.
+func (p *process) join(s *parley.Step) {
+	p.member = true
+	p.append(s, []byte{memberRecord})
+}
+
+// knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
+func (p *process) knock(s *parley.Step) {
+	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
+	p.ask(s)
+	p.looking = true
+	s.SetTimer(lookTimer, p.wait())
+}
+
+// takeKnock welcomes a process in another life, once.
+func (p *process) takeKnock(from parley.ID, m parley.Msg) {
+	x := &p.peers[from]
+	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
+		x.greeted = m.Value
+		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
+		p.greets = append(p.greets, welcome{from, m.Value})
+	}
+}
+
+// admitted ends the wait of a process that asks to be admitted.
+func (p *process) admitted(s *parley.Step) {
+	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
+		p.missAll()
+		p.join(s)
+		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
+	}
+}
+
+// adopt takes over a checkpoint that m+1 processes tell alike: one of them is correct.
+func (p *process) adopt(s *parley.Step, m parley.Msg) {
+	if !p.skip(s, m.Seq, m.Body) {
+		s.Refuse(p.self, "checkpoint that cannot be read")
+		return
+	}
+	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+	p.shorten(0)
+	p.admitted(s)
+}
+
+// skip continues after the slot of a checkpoint. The process does not deliver what it missed.
+func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
+	if !p.decode(number, body) {
+		return false
+	}
+	p.last, p.cur, p.wants = nil, p.newSlot(number+1, p.tenure.owner), nil
+	p.missAll()
+	p.askAgain()
+	s.StopTimer(viewTimer)
+	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
+	if p.member {
+		s.Indicate(parley.Msg{Kind: Admitted})
+	}
+	return true
+}
+
+// missAll notes that messages of the current slot may not have been kept.
+func (p *process) missAll() {
+	for i := range p.peers {
+		p.peers[i].miss(p.cur.number)
+	}
+}
