@@ -75,35 +75,18 @@ import (
 )
 
 type process struct {
-	ledger
-	self   parley.ID
-	member bool   // it takes part
-	life   uint64 // in which it asks to be admitted
+	fetcher
+	life uint64 // in which it asks to be admitted
 
-	queue  [][]byte  // own requests that are in no batch
-	queued int       // their bytes
-	greets []welcome // welcomes for the next own batch
-
-	last *slot // the slot before the current one, for processes that have not decided it; nil: none
-	cur  *slot
-
-	peers []peer
-	wants []want
-	early []message // messages of the next slot
-	asked uint64    // decisions up to this slot were asked for
-	more  bool      // somebody knows decisions of later slots
-	told  bool      // somebody sent a Snapshot since the last look
-
-	usual   parley.Tick // the smoothed duration of a slot
-	looking bool        // the timer to look runs
-
-	logged int  // bytes appended since the log was shortened
-	due    bool // the log can be shortened
+	queue   [][]byte  // own requests that are in no batch
+	queued  int       // their bytes
+	greets  []welcome // welcomes for the next own batch
+	looking bool      // the timer to look runs
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{self: self, ledger: newLedger(c), peers: make([]peer, c.N)}
-	p.cur = p.newSlot(1, 0)
+	p := &process{fetcher: fetcher{watch: watch{self: self, ledger: newLedger(c), peers: make(peers, c.N)}}}
+	p.cur = newSlot(p, 1, 0)
 	return p
 }
 
@@ -334,8 +317,8 @@ func (p *process) progress(s *parley.Step) {
 	}
 }
 
-// propose: the owner proposes the last batches that it holds, if some of them are not ordered. Before it proposes a batch
-// of a strict lane, it asks the others whether they hold it.
+// propose: the owner proposes the last batches that it holds, if some of them are not ordered. Before it proposes a
+// batch of a strict lane, it asks the others whether they hold it.
 func (p *process) propose(s *parley.Step) {
 	k := p.cur
 	if !p.member || k.owner != p.self || k.in.Spoke() || !p.unordered() {
@@ -374,7 +357,7 @@ func (p *process) deliver(s *parley.Step) bool {
 	}
 	p.judge(k, c == nil, s.Now)
 	p.apply(s, c, x)
-	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
+	p.last, p.cur = k, newSlot(p, k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)
 	p.wants = nil
@@ -411,7 +394,7 @@ func (p *process) lookAround(s *parley.Step) {
 	}
 	p.told = false
 	p.cur.looks++
-	if m, ok := p.common(); ok && p.cur.looks > skipAfter {
+	if m, ok := p.peers.common(p.cur.number, p.c.M); ok && p.cur.looks > skipAfter {
 		p.adopt(s, m)
 	}
 	if p.look() && p.member {
@@ -424,7 +407,7 @@ func (p *process) lookAround(s *parley.Step) {
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	_, skips := p.common()
+	_, skips := p.peers.common(p.cur.number, p.c.M)
 	if (waits || len(p.wants) > 0 || p.isBehind() || p.told || skips) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
@@ -453,7 +436,7 @@ func (p *process) State(v *parley.Vars) {
 	})
 	p.stateSlot(v, "last slot", &p.last)
 	p.stateSlot(v, "slot", &p.cur)
-	p.statePeers(v)
+	p.peers.state(v)
 	parley.Slice(v, "wants", &p.wants, func(_ int, w *want) {
 		v.ID("lane", &w.lane)
 		w.tip.state(v, "tip")
@@ -469,5 +452,5 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "usual", &p.usual)
 	v.Bool("looking", &p.looking)
 	parley.Num(v, "logged", &p.logged)
-	v.Bool("due", &p.due)
+	v.Bool("log can be shortened", &p.due)
 }

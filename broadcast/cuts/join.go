@@ -33,7 +33,7 @@ func (p *process) takeKnock(from parley.ID, m parley.Msg) {
 // admitted ends the wait of a process that asks to be admitted.
 func (p *process) admitted(s *parley.Step) {
 	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
-		p.missAll()
+		p.peers.miss(p.cur.number)
 		p.join(s)
 		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
 	}
@@ -55,8 +55,8 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 	if !p.decode(number, body) {
 		return false
 	}
-	p.last, p.cur, p.wants = nil, p.newSlot(number+1, p.tenure.owner), nil
-	p.missAll()
+	p.last, p.cur, p.wants = nil, newSlot(p, number+1, p.tenure.owner), nil
+	p.peers.miss(p.cur.number)
 	p.askAgain()
 	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
@@ -64,11 +64,4 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 		s.Indicate(parley.Msg{Kind: Admitted})
 	}
 	return true
-}
-
-// missAll notes that messages of the current slot may not have been kept.
-func (p *process) missAll() {
-	for i := range p.peers {
-		p.peers[i].miss(p.cur.number)
-	}
 }

@@ -36,6 +36,9 @@ type ledger struct {
 	fresh   int          // bytes of batches and cuts that were delivered since the last one
 	dropped uint64       // slots that are forgotten
 	past    []known      // the decided cuts of the slots after these
+
+	logged int  // bytes appended since the log was shortened
+	due    bool // the log can be shortened
 }
 
 func newLedger(c Config) ledger {
@@ -63,8 +66,8 @@ func (l *ledger) tips() cut {
 }
 
 // apply delivers a decided cut of which nothing is missing; c is nil if the slot is decided on nothing. Each lane
-// whose tip in the cut leads to the last delivered batch is delivered up to the tip, in the order of the sources. An old
-// tip leaves the lane out. All processes find the same, because they have delivered the same before.
+// whose tip in the cut leads to the last delivered batch is delivered up to the tip, in the order of the sources. An
+// old tip leaves the lane out. All processes find the same, because they have delivered the same before.
 func (l *ledger) apply(s *parley.Step, c cut, decided known) {
 	for i, t := range c {
 		x, source := &l.lanes[i], parley.ID(i)
@@ -119,6 +122,18 @@ func (l *ledger) repeat(s *parley.Step) {
 		old.apply(s, c, k)
 	}
 }
+
+// append appends a log record, if records are durable.
+func (l *ledger) append(s *parley.Step, body []byte) {
+	if l.c.Durable {
+		s.Append(body)
+		l.logged += len(body)
+		l.shorten(l.c.log())
+	}
+}
+
+// shorten has the log shortened if it has more bytes than that. So all that is written is at most 1.5 times the log.
+func (l *ledger) shorten(most int) { l.due = l.due || l.c.Durable && l.logged > most }
 
 // tally counts a welcome that was delivered from the lane of a member.
 func (l *ledger) tally(by parley.ID, w welcome) {
@@ -200,8 +215,8 @@ func (l *ledger) encode() []byte {
 	return b
 }
 
-// decode takes over what encode wrote after a slot. It keeps the batches that are not delivered there: own ones may have
-// been sent, and the process must not send others of the same numbers.
+// decode takes over what encode wrote after a slot. It keeps the batches that are not delivered there: own ones may
+// have been sent, and the process must not send others of the same numbers.
 func (l *ledger) decode(slot uint64, body []byte) bool {
 	r := parley.Reader{Rest: body}
 	next := newLedger(l.c)
@@ -232,7 +247,7 @@ func (l *ledger) decode(slot uint64, body []byte) bool {
 			}
 		}
 	}
-	next.dropped = slot
+	next.dropped, next.logged, next.due = slot, l.logged, l.due
 	next.checks = []checkpoint{{slot, next.delivered(), body}}
 	*l = next
 	return true

@@ -51,7 +51,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks their sender to repeat them.
+// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks their sender to repeat
+// them.
 func TestAsksWhatItLost(t *testing.T) {
 	for ahead := range uint64(2) {
 		x := newScript(t, Config{})
@@ -126,8 +127,7 @@ func TestFirstCheckpoint(t *testing.T) {
 		}
 	}
 	for now, want := range map[uint64]uint64{1: 6, 6: 6, 7: 9} { // order: each is judged alone
-		p.cur.number = now
-		if m, ok := p.common(); !ok || m.Seq != want {
+		if m, ok := p.peers.common(now, 1); !ok || m.Seq != want {
 			t.Errorf("in slot %d it takes over %d, %v, and not %d", now, m.Seq, ok, want)
 		}
 	}
@@ -221,7 +221,7 @@ func TestNoise(t *testing.T) {
 	}
 	x.say(3, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
 	x.say(2, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
-	if x.timers[1][viewTimer] || x.procs[1].speakers(1) != 1 {
+	if x.timers[1][viewTimer] || x.procs[1].peers.speakers(1) != 1 {
 		t.Error("requests to repeat count")
 	}
 	x.say(2, 1, noise)

@@ -20,8 +20,9 @@ var (
 )
 
 // stormy draws a run: faulty processes, processes that lose their state, crashes in the middle of steps, slow links,
-// pauses longer than time-outs, clocks of different speeds, then good links. At most m processes are faulty or lose their state. If the order is durable, any number of
-// processes restarts with its state, also those that have lost it before.
+// pauses longer than time-outs, clocks of different speeds, then good links. At most m processes are faulty or lose
+// their state. If the order is durable, any number of processes restarts with its state, also those that have lost it
+// before.
 func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 78))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }

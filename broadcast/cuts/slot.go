@@ -41,7 +41,7 @@ func (c *known) value() []byte {
 	return c.digest[:]
 }
 
-func (p *process) newSlot(number uint64, owner parley.ID) *slot {
+func newSlot(p *process, number uint64, owner parley.ID) *slot {
 	k := &slot{p: p, number: number, owner: owner, heard: make([]known, p.c.N)}
 	k.in = tetra.NewInstance(p.self, owner, p.c.N, p.c.M, len(digest{}), k)
 	return k
@@ -153,18 +153,6 @@ func (k *slot) keep(s *parley.Step, c known) {
 	k.p.append(s, appendSlot(cutRecord, k.number, c.body))
 }
 
-// append appends a log record, if records are durable.
-func (p *process) append(s *parley.Step, body []byte) {
-	if p.c.Durable {
-		s.Append(body)
-		p.logged += len(body)
-		p.shorten(p.c.log())
-	}
-}
-
-// shorten has the log shortened if it has more bytes than that. So all that is written is at most 1.5 times the log.
-func (p *process) shorten(most int) { p.due = p.due || p.c.Durable && p.logged > most }
-
 // appendSlot makes a log record of a slot.
 func appendSlot(kind byte, number uint64, body []byte) []byte {
 	return append(binary.AppendUvarint([]byte{kind}, number), body...)
@@ -211,7 +199,7 @@ func (k *slot) expire(s *parley.Step) {
 }
 
 // spoken reports whether this process or a correct one has spoken in the slot.
-func (k *slot) spoken() bool { return k.in.Spoke() || k.p.speakers(k.number) > k.p.c.M }
+func (k *slot) spoken() bool { return k.in.Spoke() || k.p.peers.speakers(k.number) > k.p.c.M }
 
 // close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
 // correct processes know the decision, and tell it to every process that asks.
@@ -262,7 +250,7 @@ func (p *process) stateSlot(v *parley.Vars, name string, k **slot) {
 		*k = nil
 		return
 	case v.Loading():
-		*k = p.newSlot(number, owner)
+		*k = newSlot(p, number, owner)
 	}
 	(*k).state(v)
 }
