@@ -128,23 +128,8 @@ func (p *process) Start(s *parley.Step) {
 // replay reads a record. Records come in the order in which they were appended.
 func (p *process) replay(s *parley.Step, body []byte) {
 	r := parley.Reader{Rest: body}
-	kind := r.Take(1)
+	kind, number := r.Take(1), r.Number(mostSlot)
 	if r.Bad {
-		return
-	}
-	switch kind[0] {
-	case memberRecord:
-		p.member = true
-		return
-	case batchRecord:
-		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
-			p.lanes[source].add(b)
-		}
-		return
-	}
-	number := r.Number(mostSlot)
-	if kind[0] == ledgerRecord {
-		p.skip(s, number, r.Rest)
 		return
 	}
 	k := p.cur
@@ -152,7 +137,15 @@ func (p *process) replay(s *parley.Step, body []byte) {
 		k = p.last
 	}
 	switch {
-	case r.Bad || k.number != number:
+	case kind[0] == memberRecord:
+		p.member = true
+	case kind[0] == batchRecord:
+		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
+			p.lanes[source].add(b)
+		}
+	case kind[0] == ledgerRecord:
+		p.skip(s, number, r.Rest)
+	case k.number != number:
 	case kind[0] == cutRecord:
 		k.cuts = append(k.cuts, newKnown(r.Rest))
 	default:
@@ -198,7 +191,7 @@ func (p *process) batch(s *parley.Step) bool {
 // hold holds a batch, durably.
 func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 	p.lanes[source].add(b)
-	p.append(s, append([]byte{batchRecord}, b.body...))
+	p.append(s, batchRecord, 0, b.body)
 	if to := p.cur.owner; p.peers[to].claims(source, p.lanes[source].tip()) {
 		p.answerTips(s, to) // the owner may wait for it
 	}

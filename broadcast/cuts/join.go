@@ -9,7 +9,7 @@ import (
 // join makes this process a member.
 func (p *process) join(s *parley.Step) {
 	p.member = true
-	p.append(s, []byte{memberRecord})
+	p.append(s, memberRecord, 0, nil)
 }
 
 // knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
@@ -46,7 +46,7 @@ func (p *process) adopt(s *parley.Step, m parley.Msg) {
 		s.Refuse(p.self, "checkpoint that cannot be read")
 		return
 	}
-	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+	p.append(s, ledgerRecord, m.Seq, m.Body)
 	p.shorten(0)
 	p.admitted(s)
 }

@@ -40,7 +40,6 @@ type batch struct {
 	before digest // of the batch before it in the chain
 	life   uint64 // of its source
 	body   []byte
-	items  []byte // its end: the requests and welcomes
 }
 
 // newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source and its life,
@@ -56,7 +55,6 @@ func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welco
 	body = binary.AppendUvarint(body, life)
 	body = binary.AppendUvarint(body, after.number+1)
 	body = append(body, after.digest[:]...)
-	head := len(body)
 	body = binary.AppendUvarint(body, uint64(len(requests)))
 	for _, r := range requests {
 		body = parley.AppendBytes(body, r)
@@ -65,7 +63,7 @@ func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welco
 	for _, w := range welcomes {
 		body = binary.AppendUvarint(binary.AppendUvarint(body, uint64(w.who)), w.life)
 	}
-	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body, body[head:]}
+	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body}
 }
 
 // cost is what a batch counts in a lane: its bytes, and a fixed amount for the work that each batch causes.
@@ -77,7 +75,6 @@ func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
 	kind := r.Take(1)
 	source, b.life, b.number, b.body = r.ID(n), r.Number(mostLife), r.Number(mostNumber), body
 	copy(b.before[:], r.Take(uint64(len(b.before))))
-	b.items = r.Rest
 	if r.Bad || kind[0] != aBatch || b.number == 0 || b.visit(n, func([]byte) {}, func(welcome) {}) == 0 {
 		return 0, batch{}, false
 	}
@@ -88,7 +85,8 @@ func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
 // visit calls request and admit for each request and welcome of a batch, and returns how many there are. It returns 0
 // if the batch cannot be read.
 func (b *batch) visit(n int, request func([]byte), admit func(welcome)) uint64 {
-	r := parley.Reader{Rest: b.items}
+	r := parley.Reader{Rest: b.body[1:]}
+	_, _, _, _ = r.ID(n), r.Number(mostLife), r.Number(mostNumber), r.Take(uint64(len(b.before)))
 	requests := r.Count()
 	for range requests {
 		if body := r.Bytes(); !r.Bad {

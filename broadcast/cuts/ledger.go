@@ -100,8 +100,10 @@ func (l *ledger) held() (size int) {
 		size += len(k.body)
 	}
 	for i := range l.lanes {
-		for _, b := range slices.Concat(l.lanes[i].chain, l.lanes[i].loose) {
-			size += len(b.body)
+		for _, list := range [][]batch{l.lanes[i].chain, l.lanes[i].loose} {
+			for _, b := range list {
+				size += len(b.body)
+			}
 		}
 	}
 	return size
@@ -124,12 +126,19 @@ func (l *ledger) repeat(s *parley.Step) {
 }
 
 // append appends a log record, if records are durable.
-func (l *ledger) append(s *parley.Step, body []byte) {
+func (l *ledger) append(s *parley.Step, kind byte, slot uint64, body []byte) {
 	if l.c.Durable {
-		s.Append(body)
-		l.logged += len(body)
+		r := record(kind, slot, body)
+		s.Append(r)
+		l.logged += len(r)
 		l.shorten(l.c.log())
 	}
+}
+
+// record makes a log record: its type, a slot or 0, and a body.
+func record(kind byte, slot uint64, body []byte) []byte {
+	r := append(make([]byte, 0, 1+binary.MaxVarintLen64+len(body)), kind)
+	return append(binary.AppendUvarint(r, slot), body...)
 }
 
 // shorten has the log shortened if it has more bytes than that. So all that is written is at most 1.5 times the log.

@@ -53,12 +53,12 @@ const (
 	lookTimer              // looks for what waits for long, see look
 )
 
-// The types of log records.
+// The types of log records. A record has its type, a slot, which is 0 if it has none, and a body.
 const (
 	batchRecord  = 1 + iota
-	cutRecord    // a cut with its slot
-	slotRecord   // a record of an agreement with its slot
-	ledgerRecord // a checkpoint that was adopted, with its slot
+	cutRecord    // a cut
+	slotRecord   // a record of an agreement
+	ledgerRecord // a checkpoint that was adopted
 	memberRecord // this process takes part: it is no longer joining
 )
 

@@ -1,8 +1,6 @@
 package cuts
 
 import (
-	"encoding/binary"
-
 	"parley"
 	"parley/agreement/tetra"
 )
@@ -86,10 +84,10 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 				m.Body = find(k.cuts, m.Body).body
 			}
 		case parley.OpAppend:
-			m.Body = appendSlot(slotRecord, k.number, m.Body)
 			if !k.p.c.Durable {
 				return true
 			}
+			m.Body = record(slotRecord, k.number, m.Body)
 			k.p.logged += len(m.Body)
 		}
 		return false
@@ -150,12 +148,7 @@ func (k *slot) hold(s *parley.Step) {
 // keep notes a cut, durably: if all processes crash, m+1 correct processes must know every cut that may be decided.
 func (k *slot) keep(s *parley.Step, c known) {
 	k.cuts = append(k.cuts, c)
-	k.p.append(s, appendSlot(cutRecord, k.number, c.body))
-}
-
-// appendSlot makes a log record of a slot.
-func appendSlot(kind byte, number uint64, body []byte) []byte {
-	return append(binary.AppendUvarint([]byte{kind}, number), body...)
+	k.p.append(s, cutRecord, k.number, c.body)
 }
 
 // complete reports whether this process holds all batches of a cut. It requests from another process the first batch
