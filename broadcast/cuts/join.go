@@ -20,8 +20,8 @@ func (p *process) knock(s *parley.Step) {
 	s.SetTimer(lookTimer, p.wait())
 }
 
-// takeKnock welcomes a process in another life, once. A faulty process can ask in ever new lives, and so cause slots, as
-// it can by requests of its own.
+// takeKnock welcomes a process in another life, once. A faulty process can ask in ever new lives, and so cause slots,
+// as it can by requests of its own.
 func (p *process) takeKnock(from parley.ID, m parley.Msg) {
 	x := &p.peers[from]
 	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
