@@ -283,7 +283,7 @@ func (s *siege) loads() []hostileLoad {
 }
 
 // notItsBatch is the reason for which an order refuses a batch.
-const notItsBatch = "batch of another process, of another life, a second one of its number, or too many"
+const notItsBatch = "batch of another process, a second one of its number, or too many"
 
 // batchOf returns a batch of a node in an order, with one request.
 func batchOf(source byte, number uint64, before [sha256.Size]byte, request []byte) []byte {

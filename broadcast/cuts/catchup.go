@@ -7,16 +7,18 @@ import (
 	"parley/agreement/tetra"
 )
 
-// earlyPerPeer is how many messages of the next slot are kept from each process.
-const earlyPerPeer = 64
+const (
+	earlyPerPeer = 64 // messages of the next slot that are kept from each process
+	mostAnswers  = 64 // decisions in one Answer
 
-// mostBody*(n+1) is more than the bytes of each message of a slot. The longest is ENTER: it has a claim, and at most
-// n+1 votes of each of four phases.
-const mostBody = 200
+	// mostBody*(n+1) is more than the bytes of each message of a slot. The longest is ENTER: it has a claim, and at
+	// most n+1 votes of each of four phases.
+	mostBody = 200
 
-// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view 0, in
-// which those who know the decision could answer.
-const skipAfter = 4
+	// skipAfter is the number of looks in one slot after which a process takes over a checkpoint: the length of view
+	// 0, in which those who know the decision could answer.
+	skipAfter = 4
+)
 
 // message is a message that waits for its slot.
 type message struct {
@@ -24,183 +26,120 @@ type message struct {
 	m    parley.Msg
 }
 
-// answer holds the decisions of consecutive slots.
-type answer struct {
-	first uint64
-	cuts  [][]byte
-}
-
-// catchup follows the slots of the others: it keeps what comes early, and knows whether this process is behind.
-type catchup struct {
-	n, m      int
-	early     []message      // messages of the next slot
-	at        []uint64       // by process: the greatest slot in which it has spoken
-	lost      uint64         // the greatest slot of which a message was not kept
-	asked     uint64         // decisions up to this slot were asked for
-	more      bool           // somebody knows decisions of later slots
-	answers   []answer       // by process: its last Answer
-	snapshots [][]parley.Msg // by process: its last two Snapshots
-	told      bool           // there is a new one since the last look
-	looked    uint64         // the current slot at the last look
-	stays     int            // how many looks in a row have seen this slot
-}
-
-func newCatchup(c Config) catchup {
-	return catchup{
-		n: c.N, m: c.M, at: make([]uint64, c.N), answers: make([]answer, c.N), snapshots: make([][]parley.Msg, c.N),
-	}
-}
-
-// spoke notes that a process speaks in a slot, so that it has delivered all slots before. A request to repeat may come
-// earlier.
-func (c *catchup) spoke(from parley.ID, m parley.Msg) {
-	if m.Kind != tetra.Wish || m.Value&1 == 0 {
-		c.at[from] = max(c.at[from], m.Seq)
-	}
-}
-
-// speakers returns how many processes have spoken in a slot or a later one.
-func (c *catchup) speakers(slot uint64) (count int) {
-	for _, at := range c.at {
-		if at >= slot {
-			count++
-		}
-	}
-	return count
-}
-
 // isBehind reports whether m+1 processes speak in slots that this process does not follow.
-func (c *catchup) isBehind(slot uint64) bool { return c.speakers(slot+2) > c.m }
+func (f *fetcher) isBehind() bool { return f.peers.speakers(f.cur.number+2) > f.c.M }
 
 // keepEarly keeps a message for the next slot, if there is room for it.
-func (c *catchup) keepEarly(from parley.ID, m parley.Msg, slot uint64) {
+func (f *fetcher) keepEarly(from parley.ID, m parley.Msg) {
 	count := 0
-	for _, x := range c.early {
+	for _, x := range f.early {
 		if x.from == from {
 			if count++; x.m.Equal(m) {
 				return
 			}
 		}
 	}
-	if m.Seq > slot+1 || count >= earlyPerPeer {
-		c.lost = max(c.lost, m.Seq)
+	if m.Seq > f.cur.number+1 || count >= earlyPerPeer {
+		f.peers[from].miss(m.Seq)
 		return
 	}
-	c.early = append(c.early, message{from, m})
+	f.early = append(f.early, message{from, m})
 }
 
-// dueMessages takes out the messages of a slot that has become the current one.
-func (c *catchup) dueMessages(slot uint64) []message {
-	if len(c.early) == 0 || c.early[0].m.Seq > slot {
-		return nil
+// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
+// its sender. Senders whose messages were not kept are asked to repeat them.
+func (f *fetcher) feed(s *parley.Step) {
+	k := f.cur
+	if len(f.early) > 0 && f.early[0].m.Seq <= k.number {
+		due := f.early // all are of one slot
+		f.early = nil
+		for _, x := range due {
+			if x.m.Seq == k.number {
+				k.receive(s, x.from, x.m)
+			}
+		}
 	}
-	due := c.early // all are of one slot
-	c.early = nil
-	if due[0].m.Seq < slot {
-		return nil
+	for i := range f.peers {
+		x, q := &f.peers[i], parley.ID(i)
+		if at := k.number - x.from; at < uint64(len(x.decisions)) && !k.in.Knows(q) {
+			m := parley.Msg{Kind: tetra.Decided}
+			if body := x.decisions[at]; len(body) > 0 {
+				m.Body = k.hear(q, body)
+			}
+			k.receive(s, q, m)
+		}
+		if x.lost >= k.number && k.asked.Add(q) {
+			k.ask(s, q)
+		}
 	}
-	return due
 }
 
-// shouldAsk reports whether this process is behind or somebody knows more, and it has not asked yet.
-func (c *catchup) shouldAsk(slot uint64) bool { return (c.more || c.isBehind(slot)) && c.asked < slot }
-
-// ask asks all others for decisions from a slot on.
-func (c *catchup) ask(s *parley.Step, slot uint64) {
-	c.more, c.asked = false, slot+mostAnswers-1
-	s.SendAll(parley.Msg{Kind: Ask, Seq: slot})
+// ask asks all others for decisions from the current slot on.
+func (f *fetcher) ask(s *parley.Step) {
+	f.more, f.asked = false, f.cur.number+mostAnswers-1
+	s.SendAll(parley.Msg{Kind: Ask, Seq: f.cur.number})
 }
 
-// restart asks again.
-func (c *catchup) restart() { c.more, c.asked = true, 0 }
+// askAgain has this process ask as if it had not asked before.
+func (f *fetcher) askAgain() { f.more, f.asked = true, 0 }
+
+// answerAsk sends own batches that are not ordered, and what is known from a slot on.
+func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
+	for _, b := range f.lanes[f.self].pending() {
+		f.send(s, from, parley.Msg{Kind: Batch, Body: b.body})
+	}
+	f.tell(s, from, slot)
+}
+
+// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
+// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
+func (f *fetcher) tell(s *parley.Step, to parley.ID, slot uint64) {
+	for _, c := range f.checks {
+		if c.slot >= slot {
+			f.send(s, to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
+		}
+	}
+	if i := slot - f.dropped - 1; i < uint64(len(f.past)) {
+		var body []byte
+		for _, c := range f.past[i:min(uint64(len(f.past)), i+mostAnswers)] {
+			body = parley.AppendBytes(body, c.body)
+		}
+		f.send(s, to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
+	}
+}
 
 // takeAnswer keeps decisions until their slots are current.
-func (c *catchup) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
-	a := answer{first: m.Seq}
+func (f *fetcher) takeAnswer(s *parley.Step, from parley.ID, m parley.Msg) {
+	var list [][]byte
 	for r := (parley.Reader{Rest: m.Body}); len(r.Rest) > 0; {
 		body := r.Bytes()
-		if len(body) == 0 {
-			body = nil
-		}
-		if _, ok := readCut(body, c.n); r.Bad || body != nil && !ok || len(a.cuts) == mostAnswers {
+		if _, ok := readCut(body, f.c.N); r.Bad || len(body) > 0 && !ok || len(list) == mostAnswers {
 			s.Refuse(from, "decisions that cannot be read")
 			return
 		}
-		a.cuts = append(a.cuts, body)
+		list = append(list, body)
 	}
-	end := a.first + uint64(len(a.cuts))
-	if end <= slot || a.first > c.asked {
-		return // not what was asked for, or too late
+	end := m.Seq + uint64(len(list))
+	if end < f.cur.number || m.Seq > f.asked {
+		return // too late, or not what was asked for
 	}
-	c.answers[from] = a
-	c.lost = max(c.lost, end)
-	c.more = c.more || end > c.asked
-}
-
-// decision returns what a process answered about a slot.
-func (c *catchup) decision(from parley.ID, slot uint64) (body []byte, known bool) {
-	a := &c.answers[from]
-	if i := slot - a.first; i < uint64(len(a.cuts)) {
-		return a.cuts[i], true
-	}
-	return nil, false
+	x := &f.peers[from]
+	x.from, x.decisions = m.Seq, list
+	x.miss(end)
+	f.more = f.more || end > f.asked
 }
 
 // takeSnapshot keeps a checkpoint of the current slot or a later one.
-func (c *catchup) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg, slot uint64) {
-	if len(m.Body) > mostBody*(c.n+1)*(c.n+1) {
+func (f *fetcher) takeSnapshot(s *parley.Step, from parley.ID, m parley.Msg) {
+	if len(m.Body) > mostBody*(f.c.N+1)*(f.c.N+1) {
 		s.Refuse(from, "checkpoint that is too long")
 		return
 	}
-	list := slices.DeleteFunc(c.snapshots[from], func(x parley.Msg) bool { return x.Seq == m.Seq || x.Seq < slot })
-	if m.Seq >= slot {
+	x, now := &f.peers[from], f.cur.number
+	list := slices.DeleteFunc(x.snapshots, func(y parley.Msg) bool { return y.Seq == m.Seq || y.Seq < now })
+	if m.Seq >= now {
 		list = append(list, parley.Msg{Seq: m.Seq, Body: m.Body})
-		c.told = true
+		f.told = true
 	}
-	c.snapshots[from] = list[max(0, len(list)-2):]
-}
-
-// common returns the first checkpoint, of a slot or a later one, that m+1 processes tell alike.
-func (c *catchup) common(slot uint64) (first parley.Msg, ok bool) {
-	for _, list := range c.snapshots {
-		for _, x := range list {
-			if x.Seq < slot {
-				continue
-			}
-			count := 0
-			for _, other := range c.snapshots {
-				if slices.ContainsFunc(other, func(y parley.Msg) bool { return x.Equal(y) }) {
-					count++
-				}
-			}
-			if count > c.m && (!ok || x.Seq < first.Seq) {
-				first, ok = x, true
-			}
-		}
-	}
-	return first, ok
-}
-
-func (c *catchup) state(v *parley.Vars, self parley.ID) {
-	parley.Slice(v, "early", &c.early, func(_ int, x *message) {
-		v.ID("from", &x.from)
-		v.Msg("message", parley.Env{From: x.from, To: self}, &x.m)
-	})
-	parley.PerProcess(v, "spoke in slot", c.at, func(_ parley.ID, x *uint64) { parley.Num(v, "slot", x) })
-	parley.Num(v, "lost", &c.lost)
-	parley.Num(v, "asked", &c.asked)
-	v.Bool("more", &c.more)
-	parley.PerProcess(v, "answer of", c.answers, func(id parley.ID, a *answer) {
-		parley.Num(v, "first", &a.first)
-		parley.Slice(v, "cuts", &a.cuts, func(_ int, b *[]byte) { v.Bytes("cut", b) })
-	})
-	parley.PerProcess(v, "snapshots of", c.snapshots, func(_ parley.ID, list *[]parley.Msg) {
-		parley.Slice(v, "snapshot", list, func(_ int, m *parley.Msg) {
-			parley.Num(v, "slot", &m.Seq)
-			v.Bytes("checkpoint", &m.Body)
-		})
-	})
-	v.Bool("told", &c.told)
-	parley.Num(v, "slot at the last look", &c.looked)
-	parley.Num(v, "looks in it", &c.stays)
+	x.snapshots = list[max(0, len(list)-2):]
 }

@@ -1,8 +1,11 @@
 package cuts
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"iter"
+	"slices"
 
 	"parley"
 	agree "parley/agreement/problem"
@@ -32,23 +35,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(x *int, usual int) {
-		if *x == 0 {
-			*x = usual
-		}
-	}
-	set(&c.Batch, 256<<10)
-	set(&c.Queue, 32*c.Batch)
-	set(&c.Flight, 32*c.Batch)
-	set(&c.Tenure, 1024)
-	set(&c.Checkpoint, 256)
-	set(&c.KeepBytes, 64<<20)
-	if c.Least == 0 {
-		c.Least = 6000
-	}
-	if c.Most == 0 {
-		c.Most = 300_000
-	}
+	c.Batch = cmp.Or(c.Batch, 256<<10)
+	c.Queue, c.Flight = cmp.Or(c.Queue, 32*c.Batch), cmp.Or(c.Flight, 32*c.Batch)
+	c.Least, c.Most = cmp.Or(c.Least, 6000), cmp.Or(c.Most, 300_000)
+	c.Checkpoint, c.KeepBytes = cmp.Or(c.Checkpoint, 256), cmp.Or(c.KeepBytes, 64<<20)
+	c.Tenure = cmp.Or(c.Tenure, 1024)
 	return c
 }
 
@@ -64,8 +55,8 @@ func (c Config) check() error {
 		return parley.FlagErrorf("batch", "%d bytes: allowed are %d to %d", c.Batch, overhead+1, parley.MaxBody/4)
 	case c.Queue < c.Batch || c.Flight < c.Batch:
 		return parley.FlagErrorf("queue", "%d and %d bytes: at least a batch, %d", c.Queue, c.Flight, c.Batch)
-	case c.Least < 4 || c.Most < c.Least:
-		return parley.FlagErrorf("wait", "%d to %d ticks: at least 4, and in this order", c.Least, c.Most)
+	case c.Least < 4 || c.Most < c.Least || c.Most > 1<<40: // the length of a view must not overflow
+		return parley.FlagErrorf("wait", "%d to %d ticks: allowed are 4 to 2^40, in this order", c.Least, c.Most)
 	case c.Checkpoint < 1 || c.KeepBytes < 1:
 		return parley.FlagErrorf("checkpoint", "%d slots, %d bytes: at least 1", c.Checkpoint, c.KeepBytes)
 	case c.Tenure < 1:
@@ -79,6 +70,10 @@ func (c Config) longest() int { return c.Batch + headBytes + c.N*welcomeBytes }
 
 // most returns the cost of the batches that a process keeps of a lane: a source may be one slot ahead.
 func (c Config) most() int { return 2 * (c.Flight + perBatch + c.longest()) }
+
+// log returns how many bytes a log may have: more than twice the state that replaces it. Without this limit, faulty
+// sources could fill the log with batches that are dropped later.
+func (c Config) log() int { return 4 * (c.KeepBytes + c.N*c.most()) }
 
 // New returns the protocol. It panics if c is invalid.
 func New(c Config) parley.Protocol {
@@ -101,10 +96,12 @@ func New(c Config) parley.Protocol {
 		Promises:   func(a parley.RunConditions) []parley.Promise { return promises(c, a) },
 		Bound:      agree.OralBound,
 		Size:       func(parley.Env, parley.Msg) parley.Traffic { return parley.Traffic{Messages: 1} },
-		Explain:    explain(c.N),
-		Lies:       lies,
-		New:        func(self parley.ID) parley.Machine { return newProcess(c, self) },
-		Span:       200 * c.Least, // faulty processes may set timers without end
+		Explain: func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
+			return slices.Values([]string{explain(c.N, m, name)})
+		},
+		Lies: lies,
+		New:  func(self parley.ID) parley.Machine { return newProcess(c, self) },
+		Span: 200 * c.Least, // faulty processes may set timers without end
 		// No Rename: processes own slots in the order of their IDs.
 		Flags: parley.Flags(c, flags, New),
 	}
@@ -157,4 +154,23 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 		say(problem.SenderIntegrity, "a correct process received each batch of a decided cut from its source", safe),
 		say(problem.Delivery, "follows from validity if a process broadcasts", valid),
 	}
+}
+
+// properties are the properties of total order among processes that lie. Integrity is about correct senders only,
+// because a liar may broadcast the same message twice.
+func properties() []parley.Property {
+	all := problem.Of(problem.Validity, problem.Agreement, problem.TotalOrder, problem.SenderIntegrity,
+		problem.Delivery)
+	i := slices.IndexFunc(all, func(p parley.Property) bool { return p.Name == problem.SenderIntegrity })
+	check := all[i].Check
+	all[i].Says = "correct processes deliver a message of a correct sender at most as often as it broadcast the " +
+		"message before"
+	all[i].Check = func(h *parley.History) error {
+		correct := *h
+		correct.Deliveries = slices.DeleteFunc(slices.Clone(h.Deliveries), func(d parley.ExternalEvent) bool {
+			return !h.Correct(d.From)
+		})
+		return check(&correct)
+	}
+	return all
 }

@@ -14,13 +14,12 @@
 //
 // One process owns the current slot, and proposes the last batches that it holds. It remains the owner until a slot is
 // decided on nothing, see tenure. The agreement is on the digest of the cut. A process echoes a cut only if it has
-// every batch of the cut from its source. When m+1 processes speak for a cut, one of them is correct, so a process
-// that lacks batches then requests them from others. A digest proves that a batch is the right one.
+// every new batch of the cut from its source, in a chain after the last delivered one. When m+1 processes speak for a
+// cut, one of them is correct, so a process that lacks batches then requests them from others. A digest proves that a
+// batch is the right one.
 //
 // Slot k+1 begins at a process when it has delivered slot k. It then takes part in slot k only until a quorum has
-// decided slot k. Whether a batch is delivered follows from the decided cuts alone: if the chain of a lane from the
-// cut does not lead to the last delivered batch, the lane is left out. All correct processes find the same, so they
-// deliver the same.
+// decided slot k. What is delivered follows from the decided cuts alone, so all correct processes deliver the same.
 //
 // A faulty source may send a batch to the owner and not to others, who then do not echo. To prevent that, a process
 // whose batches wait says to all which batches it holds (Tips). A process believes this if m+1 processes say so. If a
@@ -46,6 +45,14 @@
 //
 // # Decisions
 //
+// A process does not echo a cut with a fork of a lane. Motive: a fork is not delivered, so nobody keeps it for a
+// process that is behind and must fetch all batches of a decided cut. Cost: none, because a correct owner proposes only
+// chains.
+//
+// A process whose time-out ends in view 0, in which nobody spoke, asks for the next view only if m+1 processes claim to
+// hold what waits. Motive: a faulty source could otherwise send a batch to one process only, and depose the owners of
+// an idle system. Cost: claims take half of view 0, so if messages take longer, a dead owner costs another time-out.
+//
 // A process requests a batch from others only if m+1 processes speak for its cut, or say that they hold the batch.
 // Motive: a faulty owner could otherwise make up a batch in the name of a correct process, and answer the requests for
 // it. Cost: if a source reaches only the owner, the slot fails, and its lane is strict for some time.
@@ -68,34 +75,23 @@ import (
 )
 
 type process struct {
-	ledger
-	standing
-	records
-	self parley.ID
+	fetcher
+	life uint64 // in which it asks to be admitted
 
 	queue   [][]byte  // own requests that are in no batch
 	queued  int       // their bytes
 	greets  []welcome // welcomes for the next own batch
-	greeted []uint64  // by process: the last life that this process welcomed
-
-	last *slot // the slot before the current one, for processes that have not decided it; nil: none
-	cur  *slot
-
-	fetcher
-	catchup
-	watch
-	looking bool // the timer to look runs
+	looking bool      // the timer to look runs
 }
 
 func newProcess(c Config, self parley.ID) *process {
-	p := &process{
-		self: self, records: records{durable: c.Durable}, ledger: newLedger(c), greeted: make([]uint64, c.N),
-		catchup: newCatchup(c),
-	}
-	p.fetcher, p.watch = fetcher{l: &p.ledger, self: self, spent: make([]allowance, c.N)}, newWatch(&p.ledger)
-	p.cur = p.newSlot(1, 0)
+	p := &process{fetcher: fetcher{watch: watch{self: self, ledger: newLedger(c), peers: make(peers, c.N)}}}
+	p.cur = newSlot(p, 1, 0)
 	return p
 }
+
+// Member reports whether this process takes part. A process that restarts without its state must first be admitted.
+func (p *process) Member() bool { return p.member }
 
 // Start: a process that restarts delivers again what it has kept. It repeats in the current slot what it said, and asks
 // the others to do the same. Without its state it might contradict what it said before, so it asks to be admitted.
@@ -106,7 +102,7 @@ func (p *process) Start(s *parley.Step) {
 	}
 	p.repeat(s)
 	for _, r := range s.Log {
-		p.size += len(r.Body)
+		p.logged += len(r.Body)
 		p.replay(s, r.Body)
 		for p.deliver(s) {
 		}
@@ -125,30 +121,15 @@ func (p *process) Start(s *parley.Step) {
 		p.last.run(s, func(in *tetra.Instance) { in.Restart(s) })
 	}
 	p.cur.run(s, func(in *tetra.Instance) { in.Restart(s) })
-	p.ask(s, p.cur.number)
+	p.ask(s)
 	p.progress(s)
 }
 
 // replay reads a record. Records come in the order in which they were appended.
 func (p *process) replay(s *parley.Step, body []byte) {
 	r := parley.Reader{Rest: body}
-	kind := r.Take(1)
+	kind, number := r.Take(1), r.Number(mostSlot)
 	if r.Bad {
-		return
-	}
-	switch kind[0] {
-	case memberRecord:
-		p.member = true
-		return
-	case batchRecord:
-		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
-			p.lanes[source].add(b)
-		}
-		return
-	}
-	number := r.Number(mostSlot)
-	if kind[0] == ledgerRecord {
-		p.skip(s, number, r.Rest)
 		return
 	}
 	k := p.cur
@@ -156,7 +137,15 @@ func (p *process) replay(s *parley.Step, body []byte) {
 		k = p.last
 	}
 	switch {
-	case r.Bad || k.number != number:
+	case kind[0] == memberRecord:
+		p.member = true
+	case kind[0] == batchRecord:
+		if source, b, ok := readBatch(r.Rest, p.c.N); ok {
+			p.lanes[source].add(b)
+		}
+	case kind[0] == ledgerRecord:
+		p.skip(s, number, r.Rest)
+	case k.number != number:
 	case kind[0] == cutRecord:
 		k.cuts = append(k.cuts, newKnown(r.Rest))
 	default:
@@ -202,8 +191,8 @@ func (p *process) batch(s *parley.Step) bool {
 // hold holds a batch, durably.
 func (p *process) hold(s *parley.Step, source parley.ID, b batch) {
 	p.lanes[source].add(b)
-	p.append(s, append([]byte{batchRecord}, b.body...))
-	if to := p.cur.owner; p.claims[to] != nil && p.claims[to][source] == p.lanes[source].tip() {
+	p.append(s, batchRecord, 0, b.body)
+	if to := p.cur.owner; p.peers[to].claims(source, p.lanes[source].tip()) {
 		p.answerTips(s, to) // the owner may wait for it
 	}
 }
@@ -221,19 +210,17 @@ func (p *process) Receive(s *parley.Step, from parley.ID, m parley.Msg) {
 	case m.Kind == Batch:
 		p.take(s, from, m)
 	case m.Kind == Fetch:
-		p.answerFetch(s, from, m, p.cur)
+		p.answerFetch(s, from, m)
 	case m.Kind == Cut:
-		if p.takeCut(s, from, m) && m.Seq == p.cur.number {
-			p.cur.hear(from, m.Body)
-		}
+		p.takeCut(s, from, m)
 	case m.Kind == Tips:
 		p.takeTips(s, from, m)
 	case m.Kind == Ask:
 		p.answerAsk(s, from, m.Seq)
 	case m.Kind == Answer:
-		p.takeAnswer(s, from, m, p.cur.number)
+		p.takeAnswer(s, from, m)
 	case m.Kind == Snapshot:
-		p.takeSnapshot(s, from, m, p.cur.number)
+		p.takeSnapshot(s, from, m)
 	case m.Kind == Knock:
 		p.takeKnock(from, m)
 	}
@@ -250,11 +237,13 @@ func (p *process) take(s *parley.Step, from parley.ID, m parley.Msg) {
 	l := &p.lanes[source]
 	switch {
 	case b.number <= l.done.number || l.at(b.tip) != nil: // it is here
-	case p.wanted(source, b.tip):
+	case b.life != l.life:
+		s.Refuse(from, "batch of another life")
+	case p.wanted(source, b.tip) >= 0:
 		p.hold(s, source, b)
 		p.follow(s, from, source, b)
-	case b.life != l.life || from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
-		s.Refuse(from, "batch of another process, of another life, a second one of its number, or too many")
+	case from != source || l.numbered(b.number) || l.size+b.cost() > p.c.most():
+		s.Refuse(from, "batch of another process, a second one of its number, or too many")
 	default:
 		p.hold(s, source, b)
 	}
@@ -272,16 +261,18 @@ func (p *process) speak(s *parley.Step, from parley.ID, m parley.Msg) {
 		s.Refuse(from, "no such slot, or too long")
 		return
 	}
-	p.spoke(from, m)
+	if m.Kind != tetra.Wish || m.Value&1 == 0 { // a request to repeat may come earlier
+		p.peers[from].at = max(p.peers[from].at, m.Seq)
+	}
 	now := p.cur.number
 	switch {
 	case m.Seq == now:
 		p.cur.receive(s, from, m)
 	case m.Seq > now:
-		p.keepEarly(from, m, now)
+		p.keepEarly(from, m)
 	case p.last != nil && m.Seq == p.last.number && !p.last.closed:
 		p.last.receive(s, from, m)
-		p.last.close(p.at)
+		p.last.close()
 	case m.Kind == tetra.Decided:
 	case m.Seq <= p.dropped:
 		p.tell(s, from, m.Seq)
@@ -295,10 +286,6 @@ func (p *process) progress(s *parley.Step) {
 	for {
 		for p.batch(s) {
 		}
-		if p.lost >= p.cur.number && !p.cur.asked {
-			p.cur.asked = true
-			p.cur.run(s, func(in *tetra.Instance) { in.Ask(s) })
-		}
 		p.feed(s)
 		p.propose(s)
 		p.cur.hold(s)
@@ -307,42 +294,24 @@ func (p *process) progress(s *parley.Step) {
 		if !p.deliver(s) {
 			break
 		}
-		p.last.close(p.at)
+		p.last.close()
 	}
-	if p.shouldAsk(p.cur.number) {
-		p.ask(s, p.cur.number)
+	if (p.more || p.isBehind()) && p.asked < p.cur.number {
+		p.ask(s)
 	}
 	p.beginTimers(s)
 	// The log gets shorter only in a step that delivers and indicates nothing: if the process crashes in a step that
 	// does, it does so again when it reads its log.
-	if !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
+	if p.due && !slices.ContainsFunc(s.Effects, func(e parley.Effect) bool {
 		return e.Op == parley.OpDeliver || e.Op == parley.OpIndicate
 	}) {
-		p.compact(s)
+		p.due, p.logged = false, 0
+		s.Compact()
 	}
 }
 
-// feed handles the messages that came before their slot was the current one. A decision in an Answer is a DECIDED of
-// its sender.
-func (p *process) feed(s *parley.Step) {
-	for _, x := range p.dueMessages(p.cur.number) {
-		p.cur.receive(s, x.from, x.m)
-	}
-	for q := range parley.ID(p.c.N) {
-		body, known := p.decision(q, p.cur.number)
-		if !known || !p.cur.fed.Add(q) {
-			continue
-		}
-		m := parley.Msg{Kind: tetra.Decided, Seq: p.cur.number}
-		if len(body) > 0 {
-			m.Body = p.cur.hear(q, body)
-		}
-		p.cur.receive(s, q, m)
-	}
-}
-
-// propose: the owner proposes the last batches that it holds, if some of them are not ordered. Before it proposes a batch
-// of a strict lane, it asks the others whether they hold it.
+// propose: the owner proposes the last batches that it holds, if some of them are not ordered. Before it proposes a
+// batch of a strict lane, it asks the others whether they hold it.
 func (p *process) propose(s *parley.Step) {
 	k := p.cur
 	if !p.member || k.owner != p.self || k.in.Spoke() || !p.unordered() {
@@ -353,10 +322,10 @@ func (p *process) propose(s *parley.Step) {
 		x := &p.lanes[i]
 		c[i] = p.offered(parley.ID(i), k.number)
 		orders = orders || c[i] != x.done
-		asks = asks || c[i] != x.tip() && (p.claims[p.self] == nil || p.claims[p.self][i] != x.tip())
+		asks = asks || c[i] != x.tip() && !p.peers[p.self].claims(parley.ID(i), x.tip())
 	}
 	if asks {
-		p.sayTips(s, p.self)
+		p.sayTips(s)
 	}
 	if !orders {
 		return
@@ -374,19 +343,17 @@ func (p *process) deliver(s *parley.Step) bool {
 	if !decided || len(value) > 0 && !k.Holds(value) {
 		return false
 	}
-	body := k.find(k.cuts, value)
-	c, _ := readCut(body, p.c.N)
-	if !k.complete(s, p.self, c, true) {
+	x := find(k.cuts, value)
+	c, _ := readCut(x.body, p.c.N)
+	if !k.complete(s, p.self, c) {
 		return false
 	}
-	p.judge(k, len(body) == 0, s.Now)
-	p.apply(k.number, c, newKnown(body), func(source parley.ID, seq uint64, request []byte) {
-		s.Deliver(source, carried(source, seq, p.total, request))
-	})
-	if k.told() > p.c.M { // it missed messages of this slot, and perhaps of the next one
-		p.lost = max(p.lost, k.number+1)
+	p.judge(k, c == nil, s.Now)
+	p.apply(s, c, x)
+	if k.decisions() > p.c.M { // it missed messages of this slot, and perhaps of the next one
+		p.peers.miss(k.number + 1)
 	}
-	p.last, p.cur = k, p.newSlot(k.number+1, p.tenure.owner)
+	p.last, p.cur = k, newSlot(p, k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
 	p.admitted(s)
 	p.wants = nil
@@ -414,70 +381,37 @@ func (p *process) lookAround(s *parley.Step) {
 	if !p.member {
 		p.knock(s)
 	}
-	p.again(s, p.cur.number)
+	for _, w := range p.wants {
+		p.request(s, p.self, w)
+	}
 	p.cur.request(s, true)
-	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind(p.cur.number) {
-		p.restart() // the answers may be lost, or the others have forgotten what is missing
+	if _, decided := p.cur.in.Decision(); decided || p.told || p.isBehind() {
+		p.askAgain() // the answers may be lost, or the others have forgotten what is missing
 	}
 	p.told = false
-	if p.looked != p.cur.number {
-		p.looked, p.stays = p.cur.number, 0
-	}
-	p.stays++
-	if m, ok := p.common(p.cur.number); ok && p.stays > skipAfter {
+	p.cur.looks++
+	if m, ok := p.peers.common(p.cur.number, p.c.M); ok && p.cur.looks > skipAfter {
 		p.adopt(s, m)
 	}
 	if p.look() && p.member {
-		p.sayTips(s, p.self)
-	}
-}
-
-// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source. If only
-// the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
-func (p *process) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
-	c, ok := readCut(m.Body, p.c.N)
-	if !ok || m.Value > 1 {
-		s.Refuse(from, "cut that cannot be read")
-		return
-	}
-	p.claims[from] = c
-	if from == p.cur.owner && m.Value == 0 {
-		p.answerTips(s, from)
-	}
-	for i, t := range c {
-		lack, _ := p.lanes[i].follow(t)
-		w := want{lane: parley.ID(i), tip: lack}
-		switch {
-		case lack == tip{}:
-		case p.claimed(w.lane, t) > p.c.M:
-			p.fetch(s, from, w, p.cur.number)
-		case w.lane == from:
-			p.request(s, from, w, p.cur.number)
-		}
-	}
-}
-
-// answerTips says to the owner which batches this process holds.
-func (p *process) answerTips(s *parley.Step, owner parley.ID) {
-	if p.member && owner != p.self {
-		s.Send(owner, parley.Msg{Kind: Tips, Value: 1, Body: p.tips().encode()})
+		p.sayTips(s)
 	}
 }
 
 // beginTimers starts the timer of the current slot, if the slot is under way: this process holds a batch that is not
-// ordered, or it or m+1 processes have spoken in the slot. One faulty process alone cannot start it.
+// ordered, or it or m+1 processes have spoken in the slot.
 func (p *process) beginTimers(s *parley.Step) {
 	k := p.cur
 	waits := p.unordered()
-	_, skips := p.common(k.number)
-	if (waits || len(p.wants) > 0 || p.isBehind(k.number) || p.told || skips) && !p.looking {
+	_, skips := p.peers.common(p.cur.number, p.c.M)
+	if (waits || len(p.wants) > 0 || p.isBehind() || p.told || skips) && !p.looking {
 		p.looking = true
 		s.SetTimer(lookTimer, p.wait()/4)
 	}
 	if _, decided := k.in.Decision(); k.timing || decided || !p.member {
 		return
 	}
-	if waits || k.in.Spoke() || p.speakers(k.number) > p.c.M {
+	if waits || k.spoken() {
 		k.began = s.Now
 		k.Entered(s, k.in.View())
 	}
@@ -496,12 +430,23 @@ func (p *process) State(v *parley.Vars) {
 		v.ID("process", &w.who)
 		parley.Num(v, "life", &w.life)
 	})
-	parley.PerProcess(v, "last welcome of", p.greeted, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
 	p.stateSlot(v, "last slot", &p.last)
 	p.stateSlot(v, "slot", &p.cur)
-	p.fetcher.state(v)
-	p.catchup.state(v, p.self)
-	p.watch.state(v)
+	p.peers.state(v)
+	parley.Slice(v, "wants", &p.wants, func(_ int, w *want) {
+		v.ID("lane", &w.lane)
+		w.tip.state(v, "tip")
+		parley.Num(v, "size", &w.size)
+	})
+	parley.Slice(v, "early", &p.early, func(_ int, x *message) {
+		v.ID("from", &x.from)
+		v.Msg("message", parley.Env{From: x.from, To: p.self}, &x.m)
+	})
+	parley.Num(v, "asked", &p.asked)
+	v.Bool("more", &p.more)
+	v.Bool("told", &p.told)
+	parley.Num(v, "usual", &p.usual)
 	v.Bool("looking", &p.looking)
-	p.records.state(v)
+	parley.Num(v, "logged", &p.logged)
+	v.Bool("log can be shortened", &p.due)
 }

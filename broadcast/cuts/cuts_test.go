@@ -48,7 +48,7 @@ func TestStrictLane(t *testing.T) {
 		opt := steady(c)
 		opt.Protocol.New = func(self parley.ID) parley.Machine {
 			p := newProcess(c.withDefaults(), self)
-			p.strict[1] = mostSlot
+			p.peers[1].strict = mostSlot
 			return p
 		}
 		return opt

@@ -6,10 +6,8 @@ import (
 	"parley"
 )
 
-const (
-	burst       = 1 << 20 // bytes of batches that one process is sent upon request in a quarter of the shortest view
-	mostAnswers = 64      // decisions in one Answer
-)
+// burst is how many bytes one process is sent upon request in a quarter of the shortest view.
+const burst = 1 << 20
 
 // want is a batch, or a cut if its number is 0, that was requested from others.
 type want struct {
@@ -18,50 +16,51 @@ type want struct {
 	size int // bytes of answers since the request
 }
 
-// allowance is what a process was sent upon request since a time.
-type allowance struct {
-	since parley.Tick
-	bytes int
-}
-
-// fetcher requests batches and cuts from others, and answers their requests.
+// fetcher gets from others what this process lacks, and gives them what they lack.
 type fetcher struct {
-	l     *ledger
-	self  parley.ID
+	watch
+	last *slot // the slot before the current one, for processes that have not decided it; nil: none
+	cur  *slot
+
 	wants []want
-	spent []allowance // by process
+	early []message // messages of the next slot
+	asked uint64    // decisions up to this slot were asked for
+	more  bool      // somebody knows decisions of later slots
+	told  bool      // somebody sent a Snapshot since the last look
 }
 
-// spend reports whether a process may be sent so many bytes now: a faulty process must not keep this one busy.
-func (f *fetcher) spend(now parley.Tick, to parley.ID, bytes int) bool {
-	a := &f.spent[to]
-	if a.bytes == 0 || now >= a.since+f.l.c.Least/4 {
-		*a = allowance{since: now}
+// send answers a request, if its sender was not sent too much: a faulty process must not keep this one busy.
+func (f *fetcher) send(s *parley.Step, to parley.ID, m parley.Msg) bool {
+	x := &f.peers[to]
+	if x.sent == 0 || s.Now >= x.since+f.c.Least/4 {
+		x.sent, x.since = 0, s.Now
 	}
-	if a.bytes >= burst {
+	if x.sent >= burst {
 		return false
 	}
-	a.bytes += bytes
+	x.sent += len(m.Body)
+	s.Send(to, m)
 	return true
 }
 
-// fetch requests a batch, or a cut of the given slot, from a process, unless it was requested before. If from is the
-// process itself, it requests it from all.
-func (f *fetcher) fetch(s *parley.Step, from parley.ID, w want, slot uint64) {
-	if !f.wanted(w.lane, w.tip) {
+// fetch requests a batch, or a cut of the current slot, from a process, unless it was requested before.
+func (f *fetcher) fetch(s *parley.Step, from parley.ID, w want) {
+	if f.wanted(w.lane, w.tip) < 0 {
 		f.wants = append(f.wants, w)
-		f.request(s, from, w, slot)
+		f.request(s, from, w)
 	}
 }
 
-func (f *fetcher) wanted(source parley.ID, t tip) bool {
-	return slices.ContainsFunc(f.wants, func(w want) bool { return w.lane == source && w.tip == t })
+// wanted returns the index of a want, or -1.
+func (f *fetcher) wanted(source parley.ID, t tip) int {
+	return slices.IndexFunc(f.wants, func(w want) bool { return w.lane == source && w.tip == t })
 }
 
-func (f *fetcher) request(s *parley.Step, from parley.ID, w want, slot uint64) {
-	m := parley.Msg{Kind: Fetch, Origin: w.lane, Seq: w.tip.number, Value: slot, Body: w.tip.digest[:]}
+// request requests a batch or a cut from a process, or from all if that is this process.
+func (f *fetcher) request(s *parley.Step, from parley.ID, w want) {
+	m := parley.Msg{Kind: Fetch, Origin: w.lane, Seq: w.tip.number, Value: f.cur.number, Body: w.tip.digest[:]}
 	if w.tip.number > 0 {
-		m.Value = f.l.lanes[w.lane].done.number + 1
+		m.Value = f.lanes[w.lane].done.number + 1
 	}
 	if from == f.self {
 		s.SendAll(m)
@@ -70,18 +69,11 @@ func (f *fetcher) request(s *parley.Step, from parley.ID, w want, slot uint64) {
 	}
 }
 
-// again requests from all what is still missing.
-func (f *fetcher) again(s *parley.Step, slot uint64) {
-	for _, w := range f.wants {
-		f.request(s, f.self, w, slot)
-	}
-}
-
 // follow replaces a want that a batch satisfied by the batch before it, if that is missing, too. It is probably on its
 // way.
 func (f *fetcher) follow(s *parley.Step, from, source parley.ID, b batch) {
-	at := slices.IndexFunc(f.wants, func(w want) bool { return w.lane == source && w.tip == b.tip })
-	w, x := &f.wants[at], &f.l.lanes[source]
+	at := f.wanted(source, b.tip)
+	w, x := &f.wants[at], &f.lanes[source]
 	before := tip{b.number - 1, b.before}
 	if before.number <= x.done.number || x.at(before) != nil {
 		f.wants = slices.Delete(f.wants, at, at+1)
@@ -90,36 +82,35 @@ func (f *fetcher) follow(s *parley.Step, from, source parley.ID, b batch) {
 	w.tip = before
 	if w.size += len(b.body); w.size >= burst {
 		w.size = 0
-		f.request(s, from, *w, 0)
+		f.request(s, from, *w)
 	}
 }
 
-// takeCut reports whether a cut was requested.
-func (f *fetcher) takeCut(s *parley.Step, from parley.ID, m parley.Msg) bool {
-	if _, ok := readCut(m.Body, f.l.c.N); !ok {
+// takeCut hears a cut that was requested.
+func (f *fetcher) takeCut(s *parley.Step, from parley.ID, m parley.Msg) {
+	if _, ok := readCut(m.Body, f.c.N); !ok {
 		s.Refuse(from, "cut that cannot be read")
-		return false
+		return
 	}
-	d := digestOf(m.Body)
-	at := slices.IndexFunc(f.wants, func(w want) bool { return w.tip == tip{digest: d} })
-	if at < 0 {
-		return false // it came before
+	if at := f.wanted(0, tip{digest: digestOf(m.Body)}); at >= 0 {
+		f.wants = slices.Delete(f.wants, at, at+1)
+		if m.Seq == f.cur.number {
+			f.cur.hear(from, m.Body)
+		}
 	}
-	f.wants = slices.Delete(f.wants, at, at+1)
-	return true
 }
 
 // answerFetch sends batches, newest first, or a cut.
-func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur *slot) {
+func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg) {
 	t := tip{number: m.Seq}
 	if copy(t.digest[:], m.Body) != len(m.Body) || len(m.Body) < len(t.digest) {
 		s.Refuse(from, "malformed message")
 		return
 	}
 	if t.number == 0 {
-		body := f.l.decidedCut(m.Value, m.Body)
-		if m.Value == cur.number {
-			body = cur.find(cur.cuts, m.Body)
+		body := f.decidedCut(m.Value, m.Body)
+		if m.Value == f.cur.number {
+			body = find(f.cur.cuts, m.Body).body
 		}
 		if len(body) > 0 {
 			s.Send(from, parley.Msg{Kind: Cut, Seq: m.Value, Body: body})
@@ -127,54 +118,35 @@ func (f *fetcher) answerFetch(s *parley.Step, from parley.ID, m parley.Msg, cur 
 		return
 	}
 	for t.number >= max(m.Value, 1) {
-		b := f.l.lanes[m.Origin].at(t)
-		if b == nil || !f.spend(s.Now, from, len(b.body)) {
+		b := f.lanes[m.Origin].at(t)
+		if b == nil || !f.send(s, from, parley.Msg{Kind: Batch, Body: b.body}) {
 			return
 		}
-		s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
 		t = tip{t.number - 1, b.before}
 	}
 }
 
-// answerAsk sends own batches that are not ordered, and what is known from a slot on.
-func (f *fetcher) answerAsk(s *parley.Step, from parley.ID, slot uint64) {
-	for _, b := range f.l.lanes[f.self].pending() {
-		if f.spend(s.Now, from, len(b.body)) {
-			s.Send(from, parley.Msg{Kind: Batch, Body: b.body})
+// takeTips believes m+1 processes that they hold a batch: one of them is correct and has it from its source. If only
+// the source says so, this process may have refused the batch when it was itself behind, and lets the source repeat it.
+func (f *fetcher) takeTips(s *parley.Step, from parley.ID, m parley.Msg) {
+	c, ok := readCut(m.Body, f.c.N)
+	if !ok || m.Value > 1 {
+		s.Refuse(from, "cut that cannot be read")
+		return
+	}
+	f.peers[from].claim = c
+	if from == f.cur.owner && m.Value == 0 {
+		f.answerTips(s, from)
+	}
+	for i, t := range c {
+		lack, _ := f.lanes[i].follow(t)
+		w := want{lane: parley.ID(i), tip: lack}
+		switch {
+		case lack == tip{}:
+		case f.peers.claimed(w.lane, t) > f.c.M:
+			f.fetch(s, from, w)
+		case w.lane == from:
+			f.request(s, from, w)
 		}
 	}
-	f.tell(s, from, slot)
-}
-
-// tell sends checkpoints of a slot and later ones, and decisions from the slot on. It sends checkpoints although it may
-// know the decisions: others may have forgotten them, and the receiver needs m+1 processes that tell the same.
-func (f *fetcher) tell(s *parley.Step, to parley.ID, slot uint64) {
-	past, i := f.l.past, slot-f.l.dropped-1
-	for _, c := range f.l.checks {
-		if c.slot >= slot && f.spend(s.Now, to, len(c.body)) {
-			s.Send(to, parley.Msg{Kind: Snapshot, Seq: c.slot, Body: c.body})
-		}
-	}
-	if i < uint64(len(past)) {
-		var body []byte
-		for _, c := range past[i:min(uint64(len(past)), i+mostAnswers)] {
-			body = parley.AppendBytes(body, c.body)
-		}
-		if f.spend(s.Now, to, len(body)) {
-			s.Send(to, parley.Msg{Kind: Answer, Seq: slot, Body: body})
-		}
-	}
-}
-
-func (f *fetcher) state(v *parley.Vars) {
-	parley.Slice(v, "wants", &f.wants, func(_ int, w *want) {
-		v.ID("lane", &w.lane)
-		w.tip.state(v, "tip")
-		parley.Num(v, "size", &w.size)
-	})
-	parley.PerProcess(v, "was sent", f.spent, func(_ parley.ID, a *allowance) {
-		if parley.Num(v, "bytes", &a.bytes); a.bytes > 0 {
-			v.Time("since", &a.since)
-		}
-	})
 }

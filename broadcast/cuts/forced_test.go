@@ -322,7 +322,7 @@ func TestLongMessages(t *testing.T) {
 	for k := range uint64(10) {
 		x.say(3, 1, parley.Msg{Kind: Snapshot, Seq: 2 + k, Body: []byte("short")})
 	}
-	if got := len(x.procs[1].snapshots[3]); got != 2 {
+	if got := len(x.procs[1].peers[3].snapshots); got != 2 {
 		t.Errorf("%d checkpoints of a process are kept", got)
 	}
 }
@@ -336,13 +336,14 @@ func TestOwnerNotesLanes(t *testing.T) {
 	for x.procs[0].cur.number == 1 || x.procs[1].cur.number == 1 || x.procs[2].cur.number == 1 {
 		x.deliver(0, 1, 2)
 		for id := range parley.ID(3) {
+			x.fire(id, lookTimer)
 			x.fire(id, viewTimer)
 		}
 	}
 	for id := range parley.ID(3) {
-		if x.procs[id].strict[3] != 1+strictFor {
+		if x.procs[id].peers[3].strict != 1+strictFor {
 			t.Errorf("process %d is in slot %d, and lane 3 is strict up to slot %d", id, x.procs[id].cur.number,
-				x.procs[id].strict[3])
+				x.procs[id].peers[3].strict)
 		}
 	}
 }
@@ -403,5 +404,96 @@ func TestCheckpointOfOne(t *testing.T) {
 		x.request(2, "z")
 		x.settle(0, 1, 2)
 		x.demand("z", 0, 1, 2)
+	}
+}
+
+// A faulty owner proposes a fork of its lane, and then the main chain. A process that is behind needs the batches of
+// both, and those who have delivered the main chain no longer hold the fork. So nobody echoes the fork.
+func TestForkIsNotEchoed(t *testing.T) {
+	x := newScript(t, Config{})
+	fork, first := newBatch(0, 0, tip{digest: digest{9}}, [][]byte{[]byte("fork")}, nil), batchOf(0, tip{}, "first")
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: fork.body})
+	x.say(0, 2, parley.Msg{Kind: Batch, Body: first.body})
+	for slot, b := range []batch{fork, first} {
+		c := newKnown(cut{b.tip, {}, {}, {}}.encode())
+		for _, m := range []parley.Msg{
+			{Kind: tetra.Proposal, Body: c.body}, {Kind: tetra.Echo, Body: c.digest[:]}, {Kind: tetra.Ready, Body: c.digest[:]},
+		} {
+			for to := range parley.ID(3) {
+				m.Seq = uint64(slot) + 1
+				x.say(0, max(to, 1), m)
+			}
+		}
+		x.deliver(1, 2)
+		x.fire(1, lookTimer)
+		x.fire(2, lookTimer)
+		x.deliver(1, 2)
+	}
+	x.request(1, "x")
+	x.settle(1, 2, 3)
+	x.demand("x", 1, 2, 3)
+}
+
+// A process requested a batch, and then its source was admitted in another life. The old batch does not belong to the
+// lane any more.
+func TestOldLifeIsNotRequested(t *testing.T) {
+	x := newScript(t, Config{})
+	old := batchOf(3, tip{}, "old")
+	p := x.procs[1]
+	p.lanes[3].begin(1)
+	for _, from := range []parley.ID{0, 2} {
+		x.say(from, 1, parley.Msg{Kind: Tips, Body: cut{3: old.tip}.encode()})
+	}
+	x.say(0, 1, parley.Msg{Kind: Batch, Body: old.body})
+	if len(p.wants) != 1 || p.lanes[3].size > 0 {
+		t.Errorf("%d batches are requested, and a batch of the old life is held: %v", len(p.wants), p.lanes[3].size > 0)
+	}
+}
+
+// A faulty source sends its batch to one process only, and wishes for the end of the slot together with this process.
+// Nobody else follows, so the owner, who cannot know the batch, remains the owner. If m+1 processes claim to hold the
+// batch, it is different.
+func TestFramedOwner(t *testing.T) {
+	x := newScript(t, Config{})
+	b := batchOf(3, tip{}, "to process 1 alone")
+	x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
+	for to := range parley.ID(3) {
+		x.say(3, to, parley.Msg{Kind: tetra.Wish, Seq: 1, Value: 1 << viewShift})
+	}
+	for range 20 {
+		x.fire(1, lookTimer)
+		x.fire(1, viewTimer)
+		x.deliver(0, 1, 2)
+	}
+	if p := x.procs[1]; p.cur.number != 1 || p.cur.in.View() != 0 || !x.timers[1][viewTimer] {
+		t.Errorf("process 1 is in view %d of slot %d, and its timer runs: %v", p.cur.in.View(), p.cur.number,
+			x.timers[1][viewTimer])
+	}
+	x.say(3, 1, parley.Msg{Kind: Tips, Body: cut{3: b.tip}.encode()})
+	x.fire(1, viewTimer)
+	if !slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == tetra.Wish }) {
+		t.Error("m+1 processes hold a batch that waits, and process 1 does not wish for the end of the slot")
+	}
+}
+
+// A faulty source sends batches, which are dropped as soon as it is admitted in another life. The logs of the others
+// do not grow without end.
+func TestLogIsBounded(t *testing.T) {
+	x := newScript(t, Config{Durable: true, Batch: 1000, KeepBytes: 1000})
+	for life := range uint64(100) {
+		end := tip{}
+		for range 100 {
+			b := newBatch(3, life, end, [][]byte{make([]byte, 900)}, nil)
+			end = b.tip
+			x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
+		}
+		x.procs[1].lanes[3].begin(life + 1)
+	}
+	size := 0
+	for _, r := range x.logs[1] {
+		size += len(r.Body)
+	}
+	if limit := x.c.log() + x.c.longest(); size > limit {
+		t.Errorf("the log has %d bytes, and the limit is %d", size, limit)
 	}
 }

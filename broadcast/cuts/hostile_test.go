@@ -127,7 +127,7 @@ var attacks = []attack{
 	}},
 }
 
-const notItsBatch = "batch of another process, of another life, a second one of its number, or too many"
+const notItsBatch = "batch of another process, a second one of its number, or too many"
 
 // Whatever a hostile process does, it is refused and counted where it can be, memory stays bounded, and the three
 // others deliver everything, before and after, in one order. Some hostile processes own the first slots.

@@ -6,33 +6,35 @@ import (
 	"parley"
 )
 
-// standing says whether a process takes part. A process that restarts without its state must first be admitted.
-type standing struct {
-	member bool
-	life   uint64 // in which it asks to be admitted
-}
-
-// Member reports whether this process takes part.
-func (x *standing) Member() bool { return x.member }
-
 // join makes this process a member.
 func (p *process) join(s *parley.Step) {
 	p.member = true
-	p.append(s, []byte{memberRecord})
+	p.append(s, memberRecord, 0, nil)
 }
 
 // knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
 func (p *process) knock(s *parley.Step) {
 	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
-	p.ask(s, p.cur.number)
+	p.ask(s)
 	p.looking = true
 	s.SetTimer(lookTimer, p.wait())
+}
+
+// takeKnock welcomes a process in another life, once. A faulty process can ask in ever new lives, and so cause slots,
+// as it can by requests of its own.
+func (p *process) takeKnock(from parley.ID, m parley.Msg) {
+	x := &p.peers[from]
+	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
+		x.greeted = m.Value
+		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
+		p.greets = append(p.greets, welcome{from, m.Value})
+	}
 }
 
 // admitted ends the wait of a process that asks to be admitted.
 func (p *process) admitted(s *parley.Step) {
 	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
-		p.lost = max(p.lost, p.cur.number)
+		p.peers.miss(p.cur.number)
 		p.join(s)
 		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})
 	}
@@ -44,7 +46,7 @@ func (p *process) adopt(s *parley.Step, m parley.Msg) {
 		s.Refuse(p.self, "checkpoint that cannot be read")
 		return
 	}
-	p.append(s, appendSlot(ledgerRecord, m.Seq, m.Body))
+	p.append(s, ledgerRecord, m.Seq, m.Body)
 	p.shorten(0)
 	p.admitted(s)
 }
@@ -54,23 +56,13 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 	if !p.decode(number, body) {
 		return false
 	}
-	p.last, p.cur = nil, p.newSlot(number+1, p.tenure.owner)
-	p.wants = nil
-	p.lost = max(p.lost, p.cur.number)
-	p.restart()
+	p.last, p.cur, p.wants = nil, newSlot(p, number+1, p.tenure.owner), nil
+	p.peers.miss(p.cur.number)
+	p.askAgain()
 	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
 	if p.member {
 		s.Indicate(parley.Msg{Kind: Admitted})
 	}
 	return true
-}
-
-// takeKnock welcomes a process in another life, once.
-func (p *process) takeKnock(from parley.ID, m parley.Msg) {
-	if m.Value > p.lanes[from].life && m.Value > p.greeted[from] && m.Value < mostLife && p.member {
-		p.greeted[from] = m.Value
-		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
-		p.greets = append(p.greets, welcome{from, m.Value})
-	}
 }

@@ -71,28 +71,22 @@ func (b *batch) cost() int { return len(b.body) + perBatch }
 
 // readBatch reads a batch of one of n processes, and its source.
 func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
-	source, b, r := batchHead(body, n)
-	items := b.visit(r, n, func([]byte) {}, func(welcome) {})
-	if items == 0 || b.number == 0 {
+	r := parley.Reader{Rest: body}
+	kind := r.Take(1)
+	source, b.life, b.number, b.body = r.ID(n), r.Number(mostLife), r.Number(mostNumber), body
+	copy(b.before[:], r.Take(uint64(len(b.before))))
+	if r.Bad || kind[0] != aBatch || b.number == 0 || b.visit(n, func([]byte) {}, func(welcome) {}) == 0 {
 		return 0, batch{}, false
 	}
 	b.digest = digestOf(body)
 	return source, b, true
 }
 
-// batchHead reads the head of a batch. The reader stands before the requests.
-func batchHead(body []byte, n int) (source parley.ID, b batch, r parley.Reader) {
-	r.Rest = body
-	kind := r.Take(1)
-	source, b.life, b.number, b.body = r.ID(n), r.Number(mostLife), r.Number(mostNumber), body
-	copy(b.before[:], r.Take(uint64(len(b.before))))
-	r.Bad = r.Bad || kind[0] != aBatch
-	return source, b, r
-}
-
 // visit calls request and admit for each request and welcome of a batch, and returns how many there are. It returns 0
 // if the batch cannot be read.
-func (b *batch) visit(r parley.Reader, n int, request func([]byte), admit func(welcome)) uint64 {
+func (b *batch) visit(n int, request func([]byte), admit func(welcome)) uint64 {
+	r := parley.Reader{Rest: b.body[1:]}
+	_, _, _, _ = r.ID(n), r.Number(mostLife), r.Number(mostNumber), r.Take(uint64(len(b.before)))
 	requests := r.Count()
 	for range requests {
 		if body := r.Bytes(); !r.Bad {
@@ -232,10 +226,12 @@ func (l *lane) drop(t tip) {
 	l.base = t
 }
 
-// begin begins another life of the source: what is not delivered is dropped.
+// begin begins another life of the source. Batches of the old one that are not delivered are dropped.
 func (l *lane) begin(life uint64) {
 	l.life = life
-	l.chain = l.chain[:l.done.number-l.base.number]
+	if old := slices.IndexFunc(l.pending(), func(b batch) bool { return b.life != life }); old >= 0 {
+		l.chain = l.chain[:int(l.done.number-l.base.number)+old]
+	}
 	l.tidy()
 }
 

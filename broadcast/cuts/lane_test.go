@@ -32,17 +32,19 @@ func TestForks(t *testing.T) {
 		}
 		l.lanes[1].add(other)
 		var got []string
-		apply := func(slot uint64, c cut) {
-			l.apply(slot, c, newKnown(c.encode()), func(source parley.ID, seq uint64, request []byte) {
-				got = append(got, fmt.Sprint(string(request), source, seq))
-			})
+		apply := func(c cut) {
+			s := &parley.Step{Self: 1, N: 4, Host: deaf{}}
+			l.apply(s, c, newKnown(c.encode()))
+			for _, e := range s.Effects {
+				got = append(got, fmt.Sprint(string(e.Msg.Body), e.Msg.Origin, e.Msg.Seq))
+			}
 		}
-		apply(1, cut{{}, other.tip, {}, b2.tip})
+		apply(cut{{}, other.tip, {}, b2.tip})
 		x.add(a3)
 		x.add(b3)
-		apply(2, cut{{}, other.tip, {}, a3.tip}) // a fork, and an old tip
-		apply(3, cut{{}, {}, {}, b1.tip})
-		apply(4, cut{{}, {}, {}, b3.tip})
+		apply(cut{{}, other.tip, {}, a3.tip}) // a fork, and an old tip
+		apply(cut{{}, {}, {}, b1.tip})
+		apply(cut{{}, {}, {}, b3.tip})
 		if want := "[other1 1 b13 1 b23 2 b33 3]"; fmt.Sprint(got) != want {
 			t.Errorf("delivered %v, %s is expected", got, want)
 		}
@@ -100,14 +102,14 @@ func TestStrict(t *testing.T) {
 		b := batchOf(3, tip{}, "b")
 		p.lanes[3].add(b)
 		for id := range claims {
-			p.claims[id] = cut{3: b.tip}
+			p.peers[id].claim = cut{3: b.tip}
 		}
 		p.cur.hear(0, cut{3: b.tip}.encode())
 		p.judge(p.cur, true, 0)
-		if strict := p.strict[3] == 1+strictFor; strict != (claims < 3) || p.strict[2] > 0 {
+		if strict := p.peers[3].strict == 1+strictFor; strict != (claims < 3) || p.peers[2].strict > 0 {
 			t.Errorf("%d claims: strict: %v", claims, strict)
 		}
-		p.strict[3] = 10
+		p.peers[3].strict = 10
 		for slot, free := range map[uint64]bool{10: false, 11: true} { // order: each is judged alone
 			if got := p.offered(3, slot) == b.tip; got != (free || claims >= 3) {
 				t.Errorf("%d claims, slot %d: offered: %v", claims, slot, got)
@@ -127,13 +129,13 @@ func TestUseful(t *testing.T) {
 		t.Error("no batch is due, and exactly cuts with new batches are useful")
 	}
 	for id := range 3 {
-		p.claims[id] = with
-		for p.looks[2] = 0; p.looks[2] <= overdueAfter; {
+		p.peers[id].claim = with
+		for p.peers[2].looks = 0; p.peers[2].looks <= overdueAfter; {
 			if !p.useful(without) {
-				t.Fatalf("%d claims: it is overdue after %d looks", id+1, p.looks[2])
+				t.Fatalf("%d claims: it is overdue after %d looks", id+1, p.peers[2].looks)
 			}
-			if waits := p.look(); id == 0 && waits != (p.looks[2] > 1) {
-				t.Errorf("look %d: a batch waits: %v", p.looks[2], waits)
+			if waits := p.look(); id == 0 && waits != (p.peers[2].looks > 1) {
+				t.Errorf("look %d: a batch waits: %v", p.peers[2].looks, waits)
 			}
 		}
 		if p.useful(without) != (id < 2) || !p.useful(with) {
@@ -141,7 +143,7 @@ func TestUseful(t *testing.T) {
 		}
 	}
 	p.lanes[2].done = b2.tip
-	if p.look(); !p.useful(without) || p.looks[2] != 0 {
+	if p.look(); !p.useful(without) || p.peers[2].looks != 0 {
 		t.Error("the lane is overdue after its batch is ordered")
 	}
 }
@@ -193,7 +195,7 @@ func TestAnswerFetch(t *testing.T) {
 		p.lanes[3].add(b)
 	}
 	for down, want := range map[uint64]int{0: 6, 1: 6, 9: 2, 10: 1, 11: 0} { // order: each is judged alone
-		p.spent[2] = allowance{}
+		p.peers[2].sent = 0
 		effects := x.step(1, func(p *process, s *parley.Step) {
 			p.Receive(s, 2, parley.Msg{Kind: Fetch, Origin: 3, Seq: 10, Value: down, Body: list[9].digest[:]})
 		})

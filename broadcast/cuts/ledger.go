@@ -16,9 +16,6 @@ type welcome struct {
 // welcomeBytes bounds the bytes of a welcome in a batch.
 const welcomeBytes = 2 + binary.MaxVarintLen64
 
-// votes are the last lives of one process that each member welcomed, by member.
-type votes []uint64
-
 // checkpoint is everything that follows from the slots up to one of them.
 type checkpoint struct {
 	slot uint64
@@ -33,20 +30,23 @@ type ledger struct {
 	lanes    []lane
 	total    uint64 // requests delivered
 	tenure   tenure
-	welcomes []votes // by process
+	welcomes [][]uint64 // by process, and by member: the last life of the process that the member welcomed
 
 	checks  []checkpoint // the last two
 	fresh   int          // bytes of batches and cuts that were delivered since the last one
 	dropped uint64       // slots that are forgotten
 	past    []known      // the decided cuts of the slots after these
+
+	logged int  // bytes appended since the log was shortened
+	due    bool // the log can be shortened
 }
 
 func newLedger(c Config) ledger {
 	l := ledger{
-		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([]votes, c.N),
+		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([][]uint64, c.N),
 	}
 	for i := range l.welcomes {
-		l.welcomes[i] = make(votes, c.N)
+		l.welcomes[i] = make([]uint64, c.N)
 	}
 	return l
 }
@@ -66,10 +66,9 @@ func (l *ledger) tips() cut {
 }
 
 // apply delivers a decided cut of which nothing is missing; c is nil if the slot is decided on nothing. Each lane
-// whose tip in the cut leads to the last delivered batch is delivered up to the tip, in the order of the sources. The
-// other lanes are left out: an old tip, or a fork. All processes find the same, because they have delivered the same
-// before.
-func (l *ledger) apply(slot uint64, c cut, decided known, deliver func(source parley.ID, seq uint64, request []byte)) {
+// whose tip in the cut leads to the last delivered batch is delivered up to the tip, in the order of the sources. An
+// old tip leaves the lane out. All processes find the same, because they have delivered the same before.
+func (l *ledger) apply(s *parley.Step, c cut, decided known) {
 	for i, t := range c {
 		x, source := &l.lanes[i], parley.ID(i)
 		if _, leads := x.follow(t); !leads || t == x.done {
@@ -77,11 +76,12 @@ func (l *ledger) apply(slot uint64, c cut, decided known, deliver func(source pa
 		}
 		x.advance(t, func(b *batch) {
 			l.fresh += len(b.body)
-			_, _, r := batchHead(b.body, l.c.N)
-			b.visit(r, l.c.N, func(request []byte) {
+			b.visit(l.c.N, func(request []byte) {
 				l.total++
 				x.requests++
-				deliver(source, x.requests, request)
+				s.Deliver(source, parley.Msg{
+					Kind: parley.Carried, Origin: source, Seq: x.requests, Value: l.total, Body: request,
+				})
 			}, func(w welcome) { l.tally(source, w) })
 		})
 	}
@@ -109,38 +109,40 @@ func (l *ledger) held() (size int) {
 	return size
 }
 
-// forgotten returns the ledger as it was after the forgotten slots, without batches.
-func (l *ledger) forgotten() ledger {
-	old := newLedger(l.c)
-	if l.dropped > 0 {
-		old.decode(l.dropped, l.checks[0].body)
-	}
-	return old
-}
-
 // repeat delivers again what was delivered in the slots that are not forgotten.
 func (l *ledger) repeat(s *parley.Step) {
-	old := l.forgotten()
+	old, forgotten := newLedger(l.c), newLedger(l.c)
+	body := forgotten.encode()
+	if l.dropped > 0 {
+		body = l.checks[0].body
+	}
+	old.lanes = l.lanes
+	old.decode(l.dropped, body)
 	s.Indicate(parley.Msg{Kind: Repeats, Seq: old.total})
 	for _, k := range l.past {
 		c, _ := readCut(k.body, l.c.N)
-		for i, t := range c {
-			source, x, now := parley.ID(i), &old.lanes[i], &l.lanes[i]
-			if now.inChain(t) == nil || t.number <= x.done.number {
-				continue // this slot left the lane out
-			}
-			for _, b := range now.chain[x.done.number-now.base.number : t.number-now.base.number] {
-				_, _, r := batchHead(b.body, l.c.N)
-				b.visit(r, l.c.N, func(request []byte) {
-					old.total++
-					x.requests++
-					s.Deliver(source, carried(source, x.requests, old.total, request))
-				}, func(welcome) {})
-			}
-			x.done = t
-		}
+		old.apply(s, c, k)
 	}
 }
+
+// append appends a log record, if records are durable.
+func (l *ledger) append(s *parley.Step, kind byte, slot uint64, body []byte) {
+	if l.c.Durable {
+		r := record(kind, slot, body)
+		s.Append(r)
+		l.logged += len(r)
+		l.shorten(l.c.log())
+	}
+}
+
+// record makes a log record: its type, a slot or 0, and a body.
+func record(kind byte, slot uint64, body []byte) []byte {
+	r := append(make([]byte, 0, 1+binary.MaxVarintLen64+len(body)), kind)
+	return append(binary.AppendUvarint(r, slot), body...)
+}
+
+// shorten has the log shortened if it has more bytes than that. So all that is written is at most 1.5 times the log.
+func (l *ledger) shorten(most int) { l.due = l.due || l.c.Durable && l.logged > most }
 
 // tally counts a welcome that was delivered from the lane of a member.
 func (l *ledger) tally(by parley.ID, w welcome) {
@@ -148,29 +150,21 @@ func (l *ledger) tally(by parley.ID, w welcome) {
 	*x = max(*x, w.life)
 }
 
-// most returns the greatest life that more than m members welcome, or 0.
-func (v votes) most(m int) (life uint64) {
-	for _, x := range v {
-		count := 0
-		for _, y := range v {
-			if x == y {
-				count++
-			}
-		}
-		if count > m {
-			life = max(life, x)
-		}
-	}
-	return life
-}
-
 // admit begins the lives of the processes that m+1 members welcome. No correct member gave its welcome before the old
 // life of the process had ended, so the old life has not spoken in the next slot. There the new life takes part. Its
 // lane continues after the last delivered batch.
 func (l *ledger) admit() {
-	for id := range l.welcomes {
-		if life := l.welcomes[id].most(l.c.M); life > l.lanes[id].life {
-			l.lanes[id].begin(life)
+	for id, votes := range l.welcomes {
+		for _, life := range votes {
+			count := 0
+			for _, other := range votes {
+				if other == life {
+					count++
+				}
+			}
+			if count > l.c.M && life > l.lanes[id].life {
+				l.lanes[id].begin(life)
+			}
 		}
 	}
 }
@@ -230,8 +224,8 @@ func (l *ledger) encode() []byte {
 	return b
 }
 
-// decode takes over what encode wrote after a slot. It keeps the batches that are not delivered: its own ones may have
-// been sent, and it must not send others of the same numbers.
+// decode takes over what encode wrote after a slot. It keeps the batches that are not delivered there: own ones may
+// have been sent, and the process must not send others of the same numbers.
 func (l *ledger) decode(slot uint64, body []byte) bool {
 	r := parley.Reader{Rest: body}
 	next := newLedger(l.c)
@@ -257,12 +251,12 @@ func (l *ledger) decode(slot uint64, body []byte) bool {
 	for i := range next.lanes {
 		x := &next.lanes[i]
 		for _, b := range slices.Concat(l.lanes[i].chain, l.lanes[i].loose) {
-			if b.number > x.done.number && b.life == x.life {
+			if b.number > x.done.number && b.life >= x.life {
 				x.add(b)
 			}
 		}
 	}
-	next.dropped = slot
+	next.dropped, next.logged, next.due = slot, l.logged, l.due
 	next.checks = []checkpoint{{slot, next.delivered(), body}}
 	*l = next
 	return true
@@ -280,7 +274,7 @@ func (l *ledger) state(v *parley.Vars) {
 	parley.PerProcess(v, "lane", l.lanes, func(_ parley.ID, x *lane) { x.state(v, l.c.N) })
 	parley.Num(v, "delivered", &l.total)
 	l.tenure.state(v)
-	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *votes) {
+	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *[]uint64) {
 		parley.PerProcess(v, "by", *x, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
 	})
 	parley.Slice(v, "checkpoints", &l.checks, func(_ int, c *checkpoint) {

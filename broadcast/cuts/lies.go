@@ -63,8 +63,7 @@ func forked(s *parley.Step, t *parley.Turn, body []byte) []byte {
 	}
 	var list [][]byte
 	var welcomes []welcome
-	_, _, r := batchHead(body, s.N)
-	b.visit(r, s.N, func(r []byte) { list = append(list, r) }, func(w welcome) { welcomes = append(welcomes, w) })
+	b.visit(s.N, func(r []byte) { list = append(list, r) }, func(w welcome) { welcomes = append(welcomes, w) })
 	if len(list) > 0 {
 		last := &list[len(list)-1]
 		*last = another(s, t, *last, b.number)

@@ -2,8 +2,6 @@ package cuts
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 
 	"parley"
@@ -55,38 +53,27 @@ const (
 	lookTimer              // looks for what waits for long, see look
 )
 
-// The types of log records.
+// The types of log records. A record has its type, a slot, which is 0 if it has none, and a body.
 const (
 	batchRecord  = 1 + iota
-	cutRecord    // a cut with its slot
-	slotRecord   // a record of an agreement with its slot
-	ledgerRecord // a checkpoint that was adopted, with its slot
+	cutRecord    // a cut
+	slotRecord   // a record of an agreement
+	ledgerRecord // a checkpoint that was adopted
 	memberRecord // this process takes part: it is no longer joining
 )
-
-// carried is the delivery of a request: number seq of its source, at a position.
-func carried(source parley.ID, seq, position uint64, request []byte) parley.Msg {
-	return parley.Msg{Kind: parley.Carried, Origin: source, Seq: seq, Value: position, Body: request}
-}
 
 // mostSlot is greater than every slot.
 const mostSlot = 1 << 40
 
 // explain writes a message for people. A digest is shortened to its first four bytes.
-func explain(n int) func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-	return func(_ parley.Env, m parley.Msg, name func(parley.ID) string) iter.Seq[string] {
-		return slices.Values([]string{describe(n, m, name)})
-	}
-}
-
-func describe(n int, m parley.Msg, name func(parley.ID) string) string {
+func explain(n int, m parley.Msg, name func(parley.ID) string) string {
 	switch m.Kind {
 	case Batch:
 		source, b, ok := readBatch(m.Body, n)
 		if !ok {
 			return "a batch that cannot be read"
 		}
-		return fmt.Sprintf("batch %d of %s: %s", b.number, name(source), contents(m.Body, n, name))
+		return fmt.Sprintf("batch %d of %s: %s", b.number, name(source), contents(b, n, name))
 	case Fetch:
 		if m.Seq == 0 {
 			return fmt.Sprintf("send me the cut %s of slot %d", short(m.Body), m.Value)
@@ -105,35 +92,31 @@ func describe(n int, m parley.Msg, name func(parley.ID) string) string {
 	case Knock:
 		return fmt.Sprintf("admit me in life %d", m.Value)
 	}
-	value := "nothing"
-	switch {
-	case m.Kind == tetra.Proposal && len(m.Body) > 0:
-		value = tipsOf(m.Body, n, name)
-	case len(m.Body) > 0:
-		value = "cut " + short(m.Body)
+	text := fmt.Sprintf("slot %d", m.Seq)
+	if view := m.Value >> viewShift; view > 0 {
+		text += fmt.Sprintf(", view %d", view)
 	}
-	slot, view, phase := m.Seq, m.Value>>viewShift, m.Value&(1<<viewShift-1)
 	switch m.Kind {
-	case tetra.Wish:
-		return fmt.Sprintf("slot %d: view %d?", slot, view)
-	case tetra.Enter:
-		return fmt.Sprintf("slot %d: enters view %d", slot, view)
+	case tetra.Wish, tetra.Enter:
+		return text
 	case tetra.Witness:
-		return fmt.Sprintf("slot %d: %s says that it was ready for %s", slot, name(m.Origin), value)
+		text += ", claim of " + name(m.Origin)
 	case tetra.Vote:
-		return fmt.Sprintf("slot %d, view %d, phase %d: %s", slot, view, phase, value)
+		text += fmt.Sprintf(", phase %d", m.Value&(1<<viewShift-1))
 	}
-	if view > 0 {
-		return fmt.Sprintf("slot %d, view %d: %s", slot, view, value)
+	switch {
+	case len(m.Body) == 0:
+		return text + ": nothing"
+	case m.Kind == tetra.Proposal:
+		return text + ": " + tipsOf(m.Body, n, name)
 	}
-	return fmt.Sprintf("slot %d: %s", slot, value)
+	return text + ": cut " + short(m.Body)
 }
 
 // contents lists the requests and welcomes of a batch.
-func contents(body []byte, n int, name func(parley.ID) string) string {
+func contents(b batch, n int, name func(parley.ID) string) string {
 	var items []string
-	_, b, r := batchHead(body, n)
-	b.visit(r, n, func(request []byte) { items = append(items, parley.Printable(request)) },
+	b.visit(n, func(request []byte) { items = append(items, parley.Printable(request)) },
 		func(w welcome) { items = append(items, fmt.Sprintf("admit %s in life %d", name(w.who), w.life)) })
 	return strings.Join(items, ", ")
 }

@@ -51,13 +51,17 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks the others to repeat them.
+// Messages of a slot that is far ahead are not kept. When the slot begins, the process asks their sender to repeat
+// them.
 func TestAsksWhatItLost(t *testing.T) {
 	for ahead := range uint64(2) {
 		x := newScript(t, Config{})
 		x.say(3, 1, parley.Msg{Kind: tetra.Vouch, Seq: 2 + ahead, Body: make([]byte, 32)})
+		others := func(l letter) bool { return l.m.Kind == tetra.Wish && l.to != 3 }
 		asks := func() bool {
-			return slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == tetra.Wish && l.m.Value == 1 })
+			return slices.ContainsFunc(x.flight, func(l letter) bool {
+				return l.m.Kind == tetra.Wish && l.m.Value == 1 && l.to == 3
+			})
 		}
 		x.request(0, "a")
 		x.deliver(all...)
@@ -67,6 +71,9 @@ func TestAsksWhatItLost(t *testing.T) {
 		x.request(0, "b")
 		asked := false
 		x.deliverIf(func(l letter) bool { asked = asked || asks(); return !asked && l.to != 3 })
+		if slices.ContainsFunc(x.flight, others) {
+			t.Error("it asks processes of which it lost nothing")
+		}
 		x.deliver(all...)
 		if asked != (ahead == 1) {
 			t.Errorf("a message of slot %d is early, and the process asks: %v", 2+ahead, asked)
@@ -135,14 +142,14 @@ func TestOneCheckpoint(t *testing.T) {
 
 // A process takes over the first checkpoint that m+1 processes tell, so that it skips as little as possible.
 func TestFirstCheckpoint(t *testing.T) {
-	c := newCatchup(Config{N: 4, M: 1})
+	p := newProcess(Config{N: 4, M: 1}.withDefaults(), 3)
 	for q, slots := range [][]uint64{{3, 9}, {6, 9}, {6, 9}} {
 		for _, slot := range slots {
-			c.snapshots[q] = append(c.snapshots[q], parley.Msg{Seq: slot})
+			p.peers[q].snapshots = append(p.peers[q].snapshots, parley.Msg{Seq: slot})
 		}
 	}
 	for now, want := range map[uint64]uint64{1: 6, 6: 6, 7: 9} { // order: each is judged alone
-		if m, ok := c.common(now); !ok || m.Seq != want {
+		if m, ok := p.peers.common(now, 1); !ok || m.Seq != want {
 			t.Errorf("in slot %d it takes over %d, %v, and not %d", now, m.Seq, ok, want)
 		}
 	}
@@ -236,7 +243,7 @@ func TestNoise(t *testing.T) {
 	}
 	x.say(3, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
 	x.say(2, 1, parley.Msg{Kind: tetra.Wish, Seq: 2, Value: 1})
-	if x.timers[1][viewTimer] || x.procs[1].speakers(1) != 1 {
+	if x.timers[1][viewTimer] || x.procs[1].peers.speakers(1) != 1 {
 		t.Error("requests to repeat count")
 	}
 	x.say(2, 1, noise)

@@ -20,8 +20,9 @@ var (
 )
 
 // stormy draws a run: faulty processes, processes that lose their state, crashes in the middle of steps, slow links,
-// pauses longer than time-outs, clocks of different speeds, then good links. At most m processes are faulty or lose their state. If the order is durable, any number of
-// processes restarts with its state, also those that have lost it before.
+// pauses longer than time-outs, clocks of different speeds, then good links. At most m processes are faulty or lose
+// their state. If the order is durable, any number of processes restarts with its state, also those that have lost it
+// before.
 func stormy(seed uint64, durable bool) (sim.Options, Config) {
 	r := rand.New(rand.NewPCG(seed, 78))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
@@ -120,8 +121,8 @@ func note(n map[string]int, opt sim.Options, c Config, s *sim.Sim) {
 			continue
 		}
 		p := x.process
-		for _, slot := range p.strict {
-			if slot > 0 {
+		for _, x := range p.peers {
+			if x.strict > 0 {
 				saw["strict"] = 1
 			}
 		}

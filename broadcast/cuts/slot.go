@@ -1,9 +1,6 @@
 package cuts
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"parley"
 	"parley/agreement/tetra"
 )
@@ -21,8 +18,8 @@ type slot struct {
 	mine   uint64     // up to this number own batches are in a cut of the owner
 	timing bool       // the timer of the view runs, or ran
 	closed bool       // a quorum has decided
-	asked  bool       // the others were asked to repeat what they said
-	fed    parley.Set // the processes of which the decision in an Answer was taken
+	asked  parley.Set // the processes that were asked to repeat what they said
+	looks  int        // how often this process looked around in the slot
 	began  parley.Tick
 }
 
@@ -42,21 +39,23 @@ func (c *known) value() []byte {
 	return c.digest[:]
 }
 
-func (p *process) newSlot(number uint64, owner parley.ID) *slot {
+func newSlot(p *process, number uint64, owner parley.ID) *slot {
 	k := &slot{p: p, number: number, owner: owner, heard: make([]known, p.c.N)}
 	k.in = tetra.NewInstance(p.self, owner, p.c.N, p.c.M, len(digest{}), k)
 	return k
 }
 
 // Holds reports whether this process holds a cut and the batches of the cut.
-func (k *slot) Holds(value []byte) bool { return k.find(k.cuts, value) != nil }
+func (k *slot) Holds(value []byte) bool { return len(find(k.cuts, value).body) > 0 }
 
-func (*slot) find(list []known, value []byte) []byte {
-	i := slices.IndexFunc(list, func(c known) bool { return len(c.body) > 0 && string(c.digest[:]) == string(value) })
-	if i < 0 {
-		return nil
+// find returns the cut with a digest, if it is in a list.
+func find(list []known, value []byte) known {
+	for _, c := range list {
+		if len(c.body) > 0 && string(c.digest[:]) == string(value) {
+			return c
+		}
 	}
-	return list[i].body
+	return known{}
 }
 
 // Entered sets the timer of the view.
@@ -82,14 +81,14 @@ func (k *slot) run(s *parley.Step, clause func(in *tetra.Instance)) {
 			}
 			m.Seq, m.Value = k.number, m.Seq<<viewShift|m.Value
 			if m.Kind == tetra.Proposal && len(m.Body) > 0 {
-				m.Body = k.find(k.cuts, m.Body)
+				m.Body = find(k.cuts, m.Body).body
 			}
 		case parley.OpAppend:
-			m.Body = appendSlot(slotRecord, k.number, m.Body)
-			if !k.p.durable {
+			if !k.p.c.Durable {
 				return true
 			}
-			k.p.size += len(m.Body)
+			m.Body = record(slotRecord, k.number, m.Body)
+			k.p.logged += len(m.Body)
 		}
 		return false
 	})
@@ -110,8 +109,14 @@ func (k *slot) receive(s *parley.Step, from parley.ID, m parley.Msg) {
 			copy(k.first[:], m.Body)
 		}
 	}
-	k.hold(s)
 	k.run(s, func(in *tetra.Instance) { in.Receive(s, from, m) })
+}
+
+// ask asks a process to repeat what it said. If that process is faulty, only the two of them have work.
+func (k *slot) ask(s *parley.Step, q parley.ID) {
+	if q != k.p.self {
+		k.run(s, func(in *tetra.Instance) { s.Send(q, parley.Msg{Kind: tetra.Wish, Seq: in.View(), Value: 1}) })
+	}
 }
 
 // hear notes the cut that a process sent, and returns its digest.
@@ -129,12 +134,12 @@ func (k *slot) hear(from parley.ID, body []byte) []byte {
 // from their sources. Only then does this process request missing batches from others.
 func (k *slot) hold(s *parley.Step) {
 	for from, c := range k.heard {
-		if len(c.body) == 0 || k.find(k.cuts, c.digest[:]) != nil {
+		if len(c.body) == 0 || k.Holds(c.digest[:]) {
 			continue
 		}
 		list, _ := readCut(c.body, k.p.c.N)
-		backed := k.in.Backed(c.digest[:])
-		if (backed || c.digest == k.first && k.p.useful(list)) && k.complete(s, parley.ID(from), list, backed) {
+		if c.digest == k.first && k.p.useful(list) ||
+			k.in.Backed(c.digest[:]) && k.complete(s, parley.ID(from), list) {
 			k.keep(s, c)
 		}
 	}
@@ -143,24 +148,17 @@ func (k *slot) hold(s *parley.Step) {
 // keep notes a cut, durably: if all processes crash, m+1 correct processes must know every cut that may be decided.
 func (k *slot) keep(s *parley.Step, c known) {
 	k.cuts = append(k.cuts, c)
-	k.p.append(s, appendSlot(cutRecord, k.number, c.body))
+	k.p.append(s, cutRecord, k.number, c.body)
 }
 
-// appendSlot makes a log record of a slot.
-func appendSlot(kind byte, number uint64, body []byte) []byte {
-	return append(binary.AppendUvarint([]byte{kind}, number), body...)
-}
-
-// complete reports whether this process holds all batches of a cut. If the cut is backed, the process requests from
-// another one the first batch that is missing in each lane.
-func (k *slot) complete(s *parley.Step, from parley.ID, c cut, backed bool) bool {
+// complete reports whether this process holds all batches of a cut. It requests from another process the first batch
+// that is missing in each lane.
+func (k *slot) complete(s *parley.Step, from parley.ID, c cut) bool {
 	whole := true
 	for i, t := range c {
 		if lack, _ := k.p.lanes[i].follow(t); lack != (tip{}) {
-			if whole = false; !backed {
-				return false
-			}
-			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack}, k.number)
+			whole = false
+			k.p.fetch(s, from, want{lane: parley.ID(i), tip: lack})
 		}
 	}
 	return whole
@@ -173,25 +171,28 @@ func (k *slot) request(s *parley.Step, now bool) {
 		return
 	}
 	for _, v := range k.in.Wanted() {
-		if k.find(k.heard, v) == nil {
+		if len(find(k.heard, v).body) == 0 {
 			w := want{}
 			copy(w.tip.digest[:], v)
-			k.p.fetch(s, k.p.self, w, k.number)
+			k.p.fetch(s, k.p.self, w)
 		}
 	}
 }
 
-// expire: the view takes too long.
+// expire: the view takes too long. If no correct process spoke, and none claims to hold what waits, the owner is not to
+// blame.
 func (k *slot) expire(s *parley.Step) {
 	view := k.in.View()
-	k.run(s, func(in *tetra.Instance) { in.Timeout(s) })
+	if k.spoken() || k.p.backed() {
+		k.run(s, func(in *tetra.Instance) { in.Timeout(s) })
+	}
 	if _, decided := k.in.Decision(); !decided && k.in.View() == view {
 		k.Entered(s, view)
 	}
 }
 
-// told returns how many processes say that they have decided.
-func (k *slot) told() (count int) {
+// decisions returns how many processes say that they have decided.
+func (k *slot) decisions() (count int) {
 	for q := range parley.ID(k.p.c.N) {
 		if k.in.Knows(q) {
 			count++
@@ -200,13 +201,15 @@ func (k *slot) told() (count int) {
 	return count
 }
 
+// spoken reports whether this process or a correct one has spoken in the slot.
+func (k *slot) spoken() bool { return k.in.Spoke() || k.p.peers.speakers(k.number) > k.p.c.M }
+
 // close ends the part of this process in the slot, which it has delivered, when a quorum has decided the slot: m+1
-// correct processes know the decision, and tell it to every process that asks. The argument at holds the slots in
-// which the others have spoken last.
-func (k *slot) close(at []uint64) {
+// correct processes know the decision, and tell it to every process that asks.
+func (k *slot) close() {
 	beyond := 0
-	for q := range at {
-		if at[q] > k.number || parley.ID(q) == k.p.self || k.in.Knows(parley.ID(q)) {
+	for q := range parley.ID(k.p.c.N) {
+		if k.p.peers[q].at > k.number || q == k.p.self || k.in.Knows(q) {
 			beyond++
 		}
 	}
@@ -225,8 +228,8 @@ func (k *slot) state(v *parley.Vars) {
 	copy(k.first[:], first)
 	parley.Num(v, "mine", &k.mine)
 	v.Bool("timing", &k.timing)
-	v.Bool("asked", &k.asked)
-	v.Set("fed", &k.fed)
+	v.Set("asked", &k.asked)
+	parley.Num(v, "looks", &k.looks)
 	v.Time("began", &k.began)
 }
 
@@ -250,7 +253,7 @@ func (p *process) stateSlot(v *parley.Vars, name string, k **slot) {
 		*k = nil
 		return
 	case v.Loading():
-		*k = p.newSlot(number, owner)
+		*k = newSlot(p, number, owner)
 	}
 	(*k).state(v)
 }

@@ -8,14 +8,13 @@ import (
 
 // This file is about time. What it does can only make the order faster or slower.
 
-// watch is what a process knows about slow slots and slow lanes.
+// watch is what a process knows of slow slots and slow lanes.
 type watch struct {
-	l      *ledger
+	ledger
+	self   parley.ID
+	member bool // this process takes part
+	peers  peers
 	usual  parley.Tick // the smoothed duration of a slot
-	seen   []uint64    // by lane: the number of its first batch that was not ordered at the last look; 0: none
-	looks  []int       // by lane: how many looks in a row have seen this batch
-	claims []cut       // by process: its last Tips
-	strict []uint64    // by lane: up to this slot, only batches that 2m+1 processes claim to hold are proposed
 }
 
 const (
@@ -23,66 +22,84 @@ const (
 	strictFor    = 1024 // slots for which a lane is strict
 )
 
-func newWatch(l *ledger) watch {
-	n := l.c.N
-	return watch{
-		l: l, seen: make([]uint64, n), looks: make([]int, n), claims: make([]cut, n), strict: make([]uint64, n),
-	}
-}
-
 // wait returns the length of view 0: eight times the usual duration of a slot, within bounds.
-func (w *watch) wait() parley.Tick { return min(max(8*w.usual, w.l.c.Least), w.l.c.Most) }
+func (w *watch) wait() parley.Tick { return min(max(8*w.usual, w.c.Least), w.c.Most) }
 
 // look notes which batches are not ordered, and reports whether one of them has waited since the last look.
 func (w *watch) look() (waits bool) {
-	for i := range w.seen {
-		x := &w.l.lanes[i]
-		first := uint64(0)
-		if x.tip() != x.done {
-			first = x.done.number + 1
+	for i := range w.peers {
+		x, l, first := &w.peers[i], &w.lanes[i], uint64(0)
+		if l.tip() != l.done {
+			first = l.done.number + 1
 		}
-		if first != w.seen[i] {
-			w.seen[i], w.looks[i] = first, 0
+		if first != x.first {
+			x.first, x.looks = first, 0
 		}
 		if first > 0 {
-			w.looks[i]++
-			waits = waits || w.looks[i] > 1
+			x.looks++
+			waits = waits || x.looks > 1
 		}
 	}
 	return waits
 }
 
 // sayTips says to all which batches this process holds. The others answer the owner of the slot.
-func (w *watch) sayTips(s *parley.Step, self parley.ID) {
-	w.claims[self] = w.l.tips()
-	s.SendAll(parley.Msg{Kind: Tips, Body: w.claims[self].encode()})
+func (w *watch) sayTips(s *parley.Step) {
+	w.peers[w.self].claim = w.tips()
+	s.SendAll(parley.Msg{Kind: Tips, Body: w.tips().encode()})
 }
 
-// claimed returns how many processes claim to hold a batch as the last one of its lane.
-func (w *watch) claimed(source parley.ID, t tip) (count int) {
-	for _, c := range w.claims {
-		if c != nil && c[source] == t {
-			count++
+// answerTips says to the owner which batches this process holds.
+func (w *watch) answerTips(s *parley.Step, owner parley.ID) {
+	if w.member && owner != w.self {
+		s.Send(owner, parley.Msg{Kind: Tips, Value: 1, Body: w.tips().encode()})
+	}
+}
+
+// heldBy returns the last batch of a lane that at least so many processes claim to hold: done if there is none after
+// it.
+func (w *watch) heldBy(least int, source parley.ID) tip {
+	l := &w.lanes[source]
+	var held []uint64
+	for i := range w.peers {
+		if c := w.peers[i].claim; c != nil && l.inChain(c[source]) != nil {
+			held = append(held, c[source].number)
 		}
 	}
-	return count
+	slices.Sort(held)
+	if i := len(held) - least; i >= 0 && held[i] > l.done.number {
+		return l.chain[held[i]-l.base.number-1].tip
+	}
+	return l.done
+}
+
+// backed reports whether a correct process claims to hold a batch that is not ordered.
+func (w *watch) backed() bool {
+	for i := range w.lanes {
+		if w.heldBy(w.c.M+1, parley.ID(i)) != w.lanes[i].done {
+			return true
+		}
+	}
+	return false
 }
 
 // overdue reports whether a batch of a lane has waited for long, and 2m+1 processes claim to hold it. So m+1 correct
 // processes said so to the owner, and a correct owner proposes it.
 func (w *watch) overdue(source parley.ID) bool {
-	x := &w.l.lanes[source]
-	return w.looks[source] > overdueAfter && w.seen[source] == x.done.number+1 && w.claimed(source, x.tip()) > 2*w.l.c.M
+	x, done := &w.peers[source], w.lanes[source].done
+	return x.looks > overdueAfter && x.first == done.number+1 && w.heldBy(2*w.c.M+1, source) != done
 }
 
-// useful reports whether a cut orders any batch, and leaves out no lane that is overdue. A process does not echo other
-// cuts.
+// useful reports whether a cut orders any batch, only batches that this process holds and that lead to the last
+// delivered ones, and leaves out no lane that is overdue. A process does not echo other cuts. So a decided cut has no
+// fork: its batches would be in no chain, and a process that is behind could fetch them nowhere.
 func (w *watch) useful(c cut) bool {
 	orders := false
 	for i, t := range c {
-		more := t.number > w.l.lanes[i].done.number
+		_, leads := w.lanes[i].follow(t)
+		more := t.number > w.lanes[i].done.number
 		orders = orders || more
-		if !more && w.overdue(parley.ID(i)) {
+		if more && !leads || !more && w.overdue(parley.ID(i)) {
 			return false
 		}
 	}
@@ -92,21 +109,10 @@ func (w *watch) useful(c cut) bool {
 // offered returns the batch of a lane that an owner proposes in a slot: the last one, or in a strict lane the last one
 // that 2m+1 processes claim to hold.
 func (w *watch) offered(source parley.ID, slot uint64) tip {
-	x := &w.l.lanes[source]
-	if w.strict[source] < slot {
-		return x.tip()
+	if w.peers[source].strict < slot {
+		return w.lanes[source].tip()
 	}
-	var held []uint64
-	for _, c := range w.claims {
-		if c != nil && x.inChain(c[source]) != nil {
-			held = append(held, c[source].number)
-		}
-	}
-	slices.Sort(held)
-	if i := len(held) - 2*w.l.c.M - 1; i >= 0 && held[i] > x.done.number {
-		return x.chain[held[i]-x.base.number-1].tip
-	}
-	return x.done
+	return w.heldBy(2*w.c.M+1, source)
 }
 
 // judge takes the outcome of a slot into account. If the cut of the owner was not decided in view 0, a source may have
@@ -119,22 +125,10 @@ func (w *watch) judge(k *slot, nothing bool, now parley.Tick) {
 		}
 		return
 	}
-	c, _ := readCut(k.heard[k.owner].body, w.l.c.N)
+	c, _ := readCut(k.heard[k.owner].body, w.c.N)
 	for i, t := range c {
-		if t.number > w.l.lanes[i].done.number && w.claimed(parley.ID(i), t) <= 2*w.l.c.M {
-			w.strict[i] = k.number + strictFor
+		if t.number > w.lanes[i].done.number && w.peers.claimed(parley.ID(i), t) <= 2*w.c.M {
+			w.peers[i].strict = k.number + strictFor
 		}
 	}
-}
-
-func (w *watch) state(v *parley.Vars) {
-	parley.Num(v, "usual", &w.usual)
-	parley.PerProcess(v, "lane", w.seen, func(id parley.ID, first *uint64) {
-		parley.Num(v, "not ordered", first)
-		parley.Num(v, "looks", &w.looks[id])
-		parley.Num(v, "strict up to slot", &w.strict[id])
-	})
-	parley.PerProcess(v, "claims of", w.claims, func(_ parley.ID, c *cut) {
-		parley.Slice(v, "lane", (*[]tip)(c), func(_ int, t *tip) { t.state(v, "tip") })
-	})
 }
