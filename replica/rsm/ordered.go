@@ -91,14 +91,20 @@ type ordered struct {
 	serves  bool // as last indicated
 
 	life   uint64
-	marks  uint64        // broadcast in this incarnation
-	fetch  *fetch        // not nil: this replica fetches a state
-	since  parley.Tick   // when it chose the process that sends it
-	offers offers        // states for others
-	marked []parley.Tick // by process: when its last mark was obeyed, plus 1
+	marks  uint64      // broadcast in this incarnation
+	fetch  *fetch      // not nil: this replica fetches a state
+	since  parley.Tick // when it chose the process that sends it
+	offers offers      // states for others
+	marked []lastMark  // by process
 
 	records, logged int // of the log: records, and bytes
 	saved           int // bytes of the last state that replaced the log
+}
+
+// lastMark says when the last mark of a process was obeyed.
+type lastMark struct {
+	obeyed bool
+	at     parley.Tick
 }
 
 // NewOrdered returns a replica above a Byzantine order, as the machine of one process. Its requests are Commands and
@@ -113,7 +119,7 @@ func NewOrdered(c OrderedConfig) parley.Machine {
 		panic(fmt.Sprintf("rsm: an ordered replica of n = %d, m = %d: n > 3m is necessary, and no limit below 0", c.N, c.M))
 	}
 	return &ordered{
-		oc: c, marked: make([]parley.Tick, c.N),
+		oc: c, marked: make([]lastMark, c.N),
 		replica: newReplica(Config{
 			N: c.N, New: c.New, Sessions: c.Sessions, Answers: c.Answers, Recover: true, ordered: true,
 			Setup: Setup{Active: parley.Everyone(c.N)},
@@ -282,13 +288,13 @@ func (p *ordered) given() []byte { return append(binary.AppendUvarint(nil, p.at)
 // keep handles a mark: it saves the state for the process that has missed deliveries, and sends it the hash. A liar
 // could send marks without end, so it ignores a mark that follows the last one too soon.
 func (p *ordered) keep(s *parley.Step, to parley.ID, m parley.Msg) {
-	if to == s.Self || p.marked[to] > 0 && s.Now < p.marked[to]-1+2*p.oc.Retry {
+	if last := p.marked[to]; to == s.Self || last.obeyed && s.Now < last.at+2*p.oc.Retry {
 		return
 	}
 	if p.offers.drop(to); len(p.offers) > p.oc.M {
 		return // at least one of m+1 is no liar; the others ask again
 	}
-	p.marked[to] = s.Now + 1
+	p.marked[to] = lastMark{true, s.Now}
 	o := offer{to, m.Seq, p.given(), s.Now}
 	p.offers = append(p.offers, o)
 	s.Send(to, o.sum())
@@ -421,10 +427,14 @@ func (p *ordered) State(v *parley.Vars) {
 	}
 	if p.fetch != nil {
 		v.Machine("fetch", p.fetch)
+		v.Time("chosen since", &p.since)
 	}
-	v.Time("chosen since", &p.since)
 	parley.Slice(v, "offers", (*[]offer)(&p.offers), func(_ int, o *offer) { o.visit(v) })
-	parley.PerProcess(v, "last mark of", p.marked, func(_ parley.ID, t *parley.Tick) { v.Time("at", t) })
+	parley.PerProcess(v, "last mark of", p.marked, func(_ parley.ID, x *lastMark) {
+		if v.Bool("obeyed", &x.obeyed); x.obeyed {
+			v.Time("at", &x.at)
+		}
+	})
 	parley.Num(v, "records", &p.records)
 	parley.Num(v, "logged", &p.logged)
 	parley.Num(v, "saved", &p.saved)
