@@ -162,8 +162,8 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 	}
 	f.Declare(cmd)
-	cmd.Flags().IntVar(&m, "m", 0, "number of faulty `nodes` to tolerate: call several nodes, and accept only an answer that "+
-		"m+1 of them give (default: rely on one node)")
+	cmd.Flags().IntVar(&m, "m", 0, "number of faulty `nodes` to tolerate: call several nodes, and accept only an "+
+		"answer that m+1 of them give (default: rely on one node)")
 	console.Prints(cmd.Flags(), "table-"+words[0], tableAnswers[words[0]])
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {

@@ -236,14 +236,6 @@ func (s *Store) Open(name string) (b *Book, state []byte, records []parley.Recor
 	return &Book{s, of}, state, records, nil
 }
 
-// Has reports whether the store has found records of a machine that has not been opened yet.
-func (s *Store) Has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := s.books[name]
-	return of != nil && of.loaded != nil && (of.loaded.state != nil || len(of.loaded.records) > 0)
-}
-
 // Append appends a record without waiting, and returns its number among all records of the store. The
 // record is durable when Options.Durable is called with this number or a larger one.
 func (b *Book) Append(r parley.Record) (number uint64) { return b.submit(recordKind, r.Path, r.Body) }

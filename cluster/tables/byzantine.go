@@ -18,10 +18,11 @@ func byzantineMachine(table string) string { return machine(table) + ":byzantine
 func orderOf(table string) string { return "table:" + table }
 
 // openByzantine opens the machine of a table of level Byzantine, and its order.
-func (t *Table) openByzantine(i uint32) error {
-	t.order = newOrder(t)
+func (s *Service) openByzantine(t *Table, i uint32) error {
+	t.order = &order{t: t}
+	t.order.more.L = &t.order.mu
 	process, err := t.k.Host.Open(host.Options{
-		Channel: kernel.FirstTable + i, Name: byzantineMachine(t.c.Name), Upper: inOrder{t}, After: t.after,
+		Channel: kernel.FirstTable + i, Name: byzantineMachine(t.c.Name), Upper: inOrder{t}, After: s.after(t),
 		Machine: rsm.NewOrdered(rsm.OrderedConfig{
 			N: t.k.Views.N, M: t.k.M, New: t.application, Durable: t.k.Store != nil, Sessions: t.c.Sessions,
 			Answers: maxAnswers, Piece: statePiece, Longest: t.limits.Snapshot + 2*maxAnswers,
@@ -32,7 +33,9 @@ func (t *Table) openByzantine(i uint32) error {
 	if err != nil {
 		return err
 	}
-	t.began(process)
+	t.mu.Lock()
+	t.process = process
+	t.mu.Unlock()
 	return t.order.open(kernel.FirstTableOrder + i)
 }
 
@@ -54,15 +57,8 @@ func (t inOrder) Indicate(_ parley.Path, m parley.Msg) {
 	case rsm.Alike:
 		log.Info("replica has received the state of the others", "position", m.Seq)
 	case rsm.Stopped:
-		t.stop(m)
+		t.abandon(t.stop(log, m))
 	}
-}
-
-// lose gives up all waiting calls: what this node has sent may be lost.
-func (t *Table) lose(why error) {
-	t.mu.Lock()
-	t.abandon(why)
-	t.mu.Unlock()
 }
 
 // order carries the commands of a table of level Byzantine.
@@ -76,12 +72,6 @@ type order struct {
 	waiting [][]byte // yet to be broadcast; at most those of kernel.Packs batches, and marks
 	more    sync.Cond
 	closed  bool
-}
-
-func newOrder(t *Table) *order {
-	o := &order{t: t}
-	o.more.L = &o.mu
-	return o
 }
 
 // open opens the order. The machine is open: the order may deliver at once.
@@ -134,11 +124,18 @@ func (o *order) send() {
 		o.mu.Unlock()
 		for _, b := range list {
 			if err := o.of.Post(b); err != nil {
-				o.t.lose(err)
+				o.lose(err)
 			}
 		}
 		o.mu.Lock()
 	}
+}
+
+// lose gives up all waiting calls: what this node has sent may be lost.
+func (o *order) lose(why error) {
+	o.t.mu.Lock()
+	defer o.t.mu.Unlock()
+	o.t.abandon(why)
 }
 
 // Deliver passes a delivery of the order to the machine. It is part of a step of the order.

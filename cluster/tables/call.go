@@ -155,19 +155,6 @@ func (t *Table) enter(name callName, command []byte) (*call, error) {
 	return c, nil
 }
 
-// refuses returns an error if a command would not be applied. The lock is held.
-func (t *Table) refuses() error {
-	switch {
-	case t.closed != nil:
-		return t.closed
-	case t.stopped != nil:
-		return fmt.Errorf("%w: %w", kernel.ErrRefused, t.stopped)
-	case !t.serving:
-		return kernel.ErrNotMember
-	}
-	return nil
-}
-
 // leave handles a caller that stops waiting. A command without waiting callers that was not sent is dropped.
 func (t *Table) leave(c *call, why error) (rsm.Reply, error) {
 	t.mu.Lock()

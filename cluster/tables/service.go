@@ -44,8 +44,8 @@ func (s *Service) Table(name string) *Table {
 		return t
 	}
 	t := &Table{
-		c: Config{Name: name}.WithDefaults(), k: s.k, slots: make(chan struct{}, 1), joined: make(chan struct{}),
-		closed: kernel.NotConfigured("table", name, s.tables),
+		c: Config{Name: name}.WithDefaults(), k: s.k, slots: make(chan struct{}, 1),
+		standing: standing{joined: make(chan struct{}), closed: kernel.NotConfigured("table", name, s.tables)},
 	}
 	close(t.joined)
 	return t
@@ -94,15 +94,24 @@ func (s *Service) AgainstLiars(channel uint32) bool {
 
 // sameLevel returns an error if the records of a table are of another level.
 func (s *Service) sameLevel(c Config) error {
-	other, was := byzantineMachine(c.Name), kernel.Byzantine
+	others, was := []string{byzantineMachine(c.Name), "group/" + orderOf(c.Name)}, kernel.Byzantine
 	if c.Level == kernel.Byzantine {
-		other, was = machine(c.Name), kernel.Total
+		others, was = []string{machine(c.Name)}, kernel.Total
 	}
-	if s.k.Store == nil || !s.k.Store.Has(other) && (c.Level == kernel.Byzantine || !s.k.Store.Has("group/"+orderOf(c.Name))) {
-		return nil
+	for _, name := range others {
+		if s.k.Store == nil {
+			break
+		}
+		_, state, records, err := s.k.Store.Open(name)
+		if err != nil {
+			return err
+		}
+		if state != nil || len(records) > 0 {
+			return fmt.Errorf("level %v: its records are of level %v: give the table another name to begin again, or start "+
+				"all nodes with empty data folders", c.Level, was)
+		}
 	}
-	return fmt.Errorf("level %v: its records are of level %v: give the table another name to begin again, or start all "+
-		"nodes with empty data folders", c.Level, was)
+	return nil
 }
 
 // Status returns the status of all tables, given the view of each machine.

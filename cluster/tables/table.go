@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -141,20 +142,53 @@ type Table struct {
 	slots   chan struct{} // held by each waiting command
 	size    atomic.Int64  // bytes of the last snapshot
 
-	mu              sync.Mutex
-	calls           map[callName]*call // in sessions, until they are answered
-	queue           []*call            // not sent yet
-	batches         map[uint64][]*call // in flight
-	next            uint64             // number of the last batch
-	sends           bool               // a caller is about to send
-	serving         bool               // a member that has the state: commands that it sends are applied
-	joined          chan struct{}      // closed when serving becomes true
-	stopped         error              // why the replica of this node answers nothing
+	mu      sync.Mutex
+	calls   map[callName]*call // in sessions, until they are answered
+	queue   []*call            // not sent yet
+	batches map[uint64][]*call // in flight
+	next    uint64             // number of the last batch
+	sends   bool               // a caller is about to send
+	standing
 	diverged        map[parley.ID]bool // nodes whose replicas differ from the majority's, or from this one
-	closed          error
-	inspectors      []chan parley.Msg // callers of Inspect
-	positionCallers []chan uint64     // requests for the position
-	lastPosition    atomic.Uint64     // the last known position
+	inspectors      []chan parley.Msg  // callers of Inspect
+	positionCallers []chan uint64      // requests for the position
+	lastPosition    atomic.Uint64      // the last known position
+}
+
+// standing says whether a replica serves. The table's mutex guards it.
+type standing struct {
+	serving bool          // a member that has the state: commands that it sends are applied
+	joined  chan struct{} // closed when serving becomes true
+	stopped error         // why the replica of this node answers nothing
+	closed  error
+}
+
+// refuses returns an error if a command would not be applied.
+func (s *standing) refuses() error {
+	switch {
+	case s.closed != nil:
+		return s.closed
+	case s.stopped != nil:
+		return fmt.Errorf("%w: %w", kernel.ErrRefused, s.stopped)
+	case !s.serving:
+		return kernel.ErrNotMember
+	}
+	return nil
+}
+
+// serve handles that the replica begins or ends to serve.
+func (s *standing) serve(now bool) {
+	if s.serving = now; now && s.closed == nil {
+		close(s.joined)
+		s.joined = make(chan struct{})
+	}
+}
+
+// stop handles that the replica has stopped, and returns why.
+func (s *standing) stop(log *slog.Logger, m parley.Msg) error {
+	s.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
+	log.Error("replica stopped; this node no longer serves the table", "position", m.Seq, "reason", string(m.Body))
+	return s.stopped
 }
 
 // open opens the table with an index in the configuration.
@@ -166,24 +200,25 @@ func (s *Service) open(c Config, i uint32) (*Table, error) {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
 	}
 	t := &Table{
-		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
-		calls: make(map[callName]*call), batches: make(map[uint64][]*call), diverged: make(map[parley.ID]bool),
+		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting),
+		standing: standing{joined: make(chan struct{})},
+		calls:    make(map[callName]*call), batches: make(map[uint64][]*call), diverged: make(map[parley.ID]bool),
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // must not match a number of an earlier incarnation
 	t.next = binary.BigEndian.Uint64(b[:])
-	open := t.openTotal
+	open := s.openTotal
 	if c.Level == kernel.Byzantine {
-		open = t.openByzantine
+		open = s.openByzantine
 	}
-	if err := open(i); err != nil {
+	if err := open(t, i); err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
 	}
 	return t, nil
 }
 
 // openTotal opens the machine of a table of level Total.
-func (t *Table) openTotal(i uint32) error {
+func (s *Service) openTotal(t *Table, i uint32) error {
 	views, c := t.k.Views, t.c
 	views.State, views.Compact = true, t.k.Compact
 	views.Admit += parley.Tick(transfer)
@@ -196,25 +231,22 @@ func (t *Table) openTotal(i uint32) error {
 		}),
 	)
 	process, err := t.k.Watched(host.Options{
-		Channel: kernel.FirstTable + i, Name: machine(c.Name), Machine: p.New(t.k.Self), Upper: t, After: t.after,
+		Channel: kernel.FirstTable + i, Name: machine(c.Name), Machine: p.New(t.k.Self), Upper: t, After: s.after(t),
 		Again: t.k.Again, Class: link.Bulk, Long: true,
 	}, true)
-	t.began(process)
-	return err
-}
-
-// began sets the machine of the table.
-func (t *Table) began(process *host.Process) {
 	t.mu.Lock()
 	t.process = process
 	t.mu.Unlock()
+	return err
 }
 
-// after sends waiting commands after a step of the machine: there may be room for more.
-func (t *Table) after() {
-	t.mu.Lock()
-	t.flush()
-	t.mu.Unlock()
+// after returns what is called after a step of a table's machine: there may be room for more.
+func (s *Service) after(t *Table) func() {
+	return func() {
+		t.mu.Lock()
+		t.flush()
+		t.mu.Unlock()
+	}
 }
 
 // compares returns after how many commands the replicas of a table compare their states.
@@ -318,24 +350,8 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case rsm.Lacks:
 		log.Error("no member has some commands; acknowledged ones may be lost", "position", m.Seq)
 	case rsm.Stopped:
-		t.stop(m)
+		t.abandon(t.stop(log, m))
 	}
-}
-
-// serve handles that this replica begins or ends to serve. The lock is held.
-func (t *Table) serve(now bool) {
-	if t.serving = now; now && t.closed == nil {
-		close(t.joined)
-		t.joined = make(chan struct{})
-	}
-}
-
-// stop handles that this replica has stopped. The lock is held.
-func (t *Table) stop(m parley.Msg) {
-	t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
-	t.k.Log.Error("replica stopped; this node no longer serves the table", "table", t.c.Name, "position", m.Seq,
-		"reason", string(m.Body))
-	t.abandon(t.stopped)
 }
 
 // close ends all waiting calls with err.

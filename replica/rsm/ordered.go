@@ -236,8 +236,8 @@ func (p *ordered) deliver(s *parley.Step, from parley.ID, m parley.Msg) {
 	p.record(s, from, body)
 }
 
-// pack applies the commands of a pack. It returns the replies if the pack is from this process, and false if there is no pack, or the application has
-// panicked. Then the replica stops where it is.
+// pack applies the commands of a pack. It returns the replies if the pack is from this process, and false if there is
+// no pack, or the application has panicked. Then the replica stops where it is.
 func (p *ordered) pack(s *parley.Step, from parley.ID, body []byte) (replies []byte, ok bool) {
 	list, ok := readCommands(body)
 	if !ok || len(list) > OrderedPack {
@@ -389,8 +389,8 @@ func (p *ordered) fetched(s *parley.Step) {
 	}
 }
 
-// Timeout drops expired offers, and asks again for what is late. A process that sends a state slowly is replaced: it may
-// be a liar.
+// Timeout drops expired offers, and asks again for what is late. A process that sends a state slowly is replaced: it
+// may be a liar.
 func (p *ordered) Timeout(s *parley.Step, _ parley.Timer) {
 	p.offers.expire(s.Now - keptTicks*p.oc.Retry)
 	if f := p.fetch; f != nil {

@@ -39,7 +39,7 @@ type ordering struct {
 	state [][]byte
 	list  []delivered
 	links []sent
-	// told and replies are the indications, and the bodies of replies, of each process.
+	// The indications, and the bodies of replies, of each process.
 	told    [][]parley.Msg
 	replies [][][]byte
 	refused int

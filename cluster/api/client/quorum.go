@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -28,13 +29,14 @@ func NewQuorum(m int, nodes ...*Client) (*Quorum, error) {
 	names := make(map[string]bool)
 	for _, c := range nodes {
 		if c.node == "" || names[c.node] {
-			return nil, fmt.Errorf("client: node %q at %s: each node needs a name of its own in Config.Node", c.node, c.address)
+			return nil, fmt.Errorf("client: node %q at %s: each node needs a name of its own in Config.Node", c.node,
+				c.address)
 		}
 		names[c.node] = true
 	}
 	if m < 0 || len(nodes) <= 2*m {
-		return nil, fmt.Errorf("client: m = %d faulty nodes of %d: allowed are 0 to %d, because m+1 correct nodes must answer",
-			m, len(nodes), max(0, len(nodes)-1)/2)
+		return nil, fmt.Errorf("client: m = %d faulty nodes of %d: allowed are 0 to %d, because m+1 correct nodes must "+
+			"answer", m, len(nodes), max(0, len(nodes)-1)/2)
 	}
 	return &Quorum{slices.Clone(nodes), m}, nil
 }
@@ -132,8 +134,6 @@ const hedge = 200 * time.Millisecond
 func (q *Quorum) agree(ctx context.Context, ask func(context.Context, *Client) (proto.Message, error)) (
 	proto.Message, error,
 ) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	x := &count{need: q.m + 1, by: make(map[string]map[*Client]bool), failed: make(map[*Client]error)}
 	for {
 		if r, ok := q.round(ctx, x, ask); ok {
@@ -148,21 +148,28 @@ func (q *Quorum) agree(ctx context.Context, ask func(context.Context, *Client) (
 }
 
 // round calls each node at most once, and returns an answer that enough nodes gave. It first calls 2m+1 nodes. It calls
-// another one for each that failed or gave another answer, and all after some time.
+// another one for each that failed or gave another answer, and all after some time. When it has an answer, it ends the
+// other calls.
 func (q *Quorum) round(ctx context.Context, x *count, ask func(context.Context, *Client) (proto.Message, error)) (
 	reply, bool,
 ) {
+	ctx, cancel := context.WithCancel(ctx)
+	var calls sync.WaitGroup
+	defer func() {
+		cancel()
+		calls.Wait()
+	}()
 	replies, called := make(chan reply, len(q.nodes)), 0
 	call := func(count int) {
 		for ; count > 0 && called < len(q.nodes); count-- {
 			c := q.nodes[called]
 			called++
-			go func() {
+			calls.Go(func() {
 				own, cancel := Attempt(ctx, 1)
 				defer cancel()
 				answer, err := ask(own, c)
 				replies <- reply{c, answer, err}
-			}()
+			})
 		}
 	}
 	call(2*q.m + 1)

@@ -13,9 +13,9 @@ import (
 )
 
 // QuorumSession is a client of a table of level byzantine that numbers its commands. It sends each command to several
-// nodes, under the same number, and accepts an answer that m+1 of them give. The table applies the command at most once,
-// and the nodes that applied it give the same answer. The commands of a session run one after another, so concurrent
-// calls wait for each other.
+// nodes, under the same number, and accepts an answer that m+1 of them give. The table applies the command at most
+// once, and the nodes that applied it give the same answer. The commands of a session run one after another, so
+// concurrent calls wait for each other.
 //
 // A faulty node may send commands in any session. It cannot make the session accept the answer to another command. It
 // can use the session up: then the outcome of a command may be Unknown, and the next command opens another session.
@@ -89,8 +89,8 @@ func (s *QuorumSession) enter(ctx context.Context) error {
 
 func (s *QuorumSession) leave() { <-s.lock }
 
-// next selects the number of the next command. A faulty node cannot guess it, and so cannot have a command applied under
-// this number before this client sends its own.
+// next selects the number of the next command. A faulty node cannot guess it, and so cannot have a command applied
+// under this number before this client sends its own.
 func (s *QuorumSession) next() { s.number += 1 + rand.Uint64N(1<<40) }
 
 // open opens a session at one node, and checks it at several. If the node fails or its session does not exist, it tries
