@@ -59,7 +59,8 @@ func (e *NoQuorumError) Unwrap() error { return e.cause }
 
 // Agreed calls nodes of q until m+1 of them give the same answer, and returns it. The function ask makes one call, to
 // the node and with the context that it is given. Nodes may be called more than once, and concurrently, so the call
-// must change nothing. An error that a node gives as its answer, such as "no value", counts like an answer.
+// must change nothing. An error that a node gives as its answer, such as "no value", counts like an answer. The
+// function ask must remove from an answer what differs between correct nodes, such as the position of a Query.
 //
 // If the table is of level byzantine and at most m nodes are faulty, the answer is linearizable: a correct node has
 // given it, and its call took effect between the beginning and the end of Agreed. If others change the same key all the

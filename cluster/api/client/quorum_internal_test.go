@@ -191,6 +191,28 @@ func TestQuorumSession(t *testing.T) {
 	}
 }
 
+// A node cannot guess under which number a client will send a command.
+func TestQuorumNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		q, table := withLiar(t, func(h honest) liar { return liar{honest: h} })
+		steps := make(map[uint64]bool)
+		s, before := q.Session("t"), uint64(0)
+		for range 10 {
+			if _, err := adds(s, ctx); err != nil {
+				t.Fatal(err)
+			}
+			now := table.sessions[s.id].GetNumber()
+			steps[now-before] = true
+			before = now
+		}
+		if len(steps) < 10 {
+			t.Errorf("numbers rise by %v", steps)
+		}
+	})
+}
+
 // A node that uses up a session leaves the outcome unknown, or lets the command be applied once. It never lets the
 // client take another answer for its own.
 func TestQuorumSessionUsedUp(t *testing.T) {
