@@ -41,6 +41,27 @@ func TestByzantineTable(t *testing.T) {
 	})
 }
 
+// In memory, a restarted node refuses commands until the others have admitted it. Then it has the same state.
+func TestByzantineTableInMemory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 4, func(c *cluster.Config) {
+			c.Tables = []cluster.TableConfig{{Name: "t", Level: cluster.Byzantine}}
+		})
+		ctx := soon(t, time.Minute)
+		r.put(ctx, 0, "a", "1")
+		for i := range 4 {
+			r.stop(i)
+			r.configs[i].Rejoin = true
+			r.start(i)
+			r.put(ctx, i, "b", fmt.Sprint(i))
+			if got, err := r.get(ctx, i, "a"); got != "1" || err != nil {
+				t.Error(got, err)
+			}
+			r.same(ctx)
+		}
+	})
+}
+
 // A node that lost its disk delivers again what the others keep. If that is not everything, it fetches the state that
 // m+1 others report. Meanwhile it answers nothing. Afterwards it has the same state, also after another restart.
 func TestByzantineTableLostDisk(t *testing.T) {
