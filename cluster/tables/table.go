@@ -1,5 +1,6 @@
 // Package tables implements a node's service for tables. A table is a replicated state machine. The service holds
-// the node's replica of each table, and the sessions of clients.
+// the node's replica of each table, and the sessions of clients. The commands of a table of level Total go through an
+// order with views, those of a table of level Byzantine through a Byzantine order of all nodes.
 package tables
 
 import (

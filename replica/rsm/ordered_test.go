@@ -308,6 +308,54 @@ func TestOrderedFetches(t *testing.T) {
 	}
 }
 
+// Whatever one process sends on its links, the others continue, and a process that fetches a state gets the right one.
+func TestOrderedHostileLinks(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w := newOrdering(OrderedConfig{Piece: 4, Retry: 100})
+		for range 4 {
+			w.packed(0, 0, 1, "some text")
+		}
+		w.all(3, 0)
+		w.from(3, 4)
+		w.all(4, 4)
+		garbage := func() {
+			for range 20 {
+				m := parley.Msg{
+					Kind: parley.Kind(r.IntN(int(void) + 2)), Seq: uint64(r.IntN(3)), Value: uint64(r.IntN(60)),
+					Body: make([]byte, []int{0, 1, 4, 33, 34, 40}[r.IntN(6)]),
+				}
+				if r.IntN(2) == 0 {
+					m.Seq = w.ms[3].life<<16 | uint64(1+r.IntN(2))
+				}
+				if r.IntN(8) == 0 {
+					m.Value = r.Uint64()
+				}
+				to := parley.ID([]int{0, 1, 3}[r.IntN(3)])
+				w.do(to, func(s *parley.Step) { w.ms[to].Receive(s, 2, m) })
+			}
+		}
+		for range 30 {
+			garbage()
+			w.pass(func(x sent) parley.Msg {
+				if x.from == 2 {
+					return parley.Msg{}
+				}
+				return x.m
+			})
+			next := len(w.list)
+			w.now += 100
+			for i := range parley.ID(4) {
+				w.do(i, func(s *parley.Step) { w.ms[i].Timeout(s, retry) })
+			}
+			w.all(4, next)
+		}
+		if a, b := w.ms[0].save(), w.ms[3].save(); !bytes.Equal(a, b) || !w.ms[3].serving() {
+			t.Fatalf("seed %d: the states are %q and %q; it serves: %t", seed, a, b, w.ms[3].serving())
+		}
+	}
+}
+
 // If the order skips deliveries while a process fetches a state, the state lacks them. The process fetches another one.
 func TestOrderedMissesMore(t *testing.T) {
 	w := newOrdering(OrderedConfig{Retry: 100})
