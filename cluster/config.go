@@ -169,6 +169,9 @@ func (c Config) CheckGroups() error {
 	return groups.Check(c.Groups, n)
 }
 
+// CheckTables returns an error if the tables are invalid for the number of members.
+func (c Config) CheckTables() error { return tables.Check(c.Tables, len(c.Members)) }
+
 // views returns the configuration of a group of all nodes.
 func (c Config) views() group.Config {
 	t := c.Times.WithDefaults()
@@ -228,7 +231,7 @@ func (c Config) check() error {
 	case !c.SignerKey.Public().(ed25519.PublicKey).Equal(c.Members[self].Signer):
 		return errors.New("the key to sign with does not belong to the signer that the members list has for this node")
 	}
-	if err := cmp.Or(c.CheckGroups(), c.CheckAgreements(), c.CheckLinks(), c.CheckDisk()); err != nil {
+	if err := cmp.Or(c.CheckGroups(), c.CheckTables(), c.CheckAgreements(), c.CheckLinks(), c.CheckDisk()); err != nil {
 		return err
 	}
 	switch {

@@ -51,7 +51,8 @@ func (c Config) alike() (list []string) {
 		(k.Open != usual.Open || k.Remember != usual.Remember) { // they decide which transactions are accepted
 		add("%d %d", k.Open, k.Remember)
 	}
-	byzantine := slices.ContainsFunc(c.Groups, func(g GroupConfig) bool { return g.Level == Byzantine })
+	byzantine := slices.ContainsFunc(c.Groups, func(g GroupConfig) bool { return g.Level == Byzantine }) ||
+		slices.ContainsFunc(c.Tables, func(t TableConfig) bool { return t.Level == Byzantine })
 	if byzantine || c.Commit.Protocol == Agreed { // refuses nodes that make Byzantine orders in timed rounds
 		add("orders by cuts")
 	}

@@ -39,6 +39,8 @@ func (c frameHandler) againstLiars(channel uint32) bool {
 		return true
 	case channel < kernel.FirstTable:
 		return c.n.groups.AgainstLiars(channel)
+	case channel < kernel.FirstStream || channel >= kernel.FirstTableOrder:
+		return c.n.tables.AgainstLiars(channel)
 	}
 	return channel >= kernel.CommitChannel && c.n.c.Commit.Protocol == Agreed
 }

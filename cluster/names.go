@@ -208,6 +208,10 @@ var (
 	// because its machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of
 	// another node: see Config.Rejoin.
 	ErrStopped = tables.ErrStopped
+	// ErrSessionTaken: in a table of level Byzantine, another command was applied under the number of this one, or a
+	// faulty node has used up the session. This command has no effect, unless the error also matches ErrUnknown. Use
+	// another session.
+	ErrSessionTaken = tables.ErrSessionTaken
 )
 
 // TableStatus is the status of this node's replica of a table. See [tables.Status] for its fields.

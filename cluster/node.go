@@ -152,7 +152,7 @@ func (n *Node) start(ctx context.Context) (err error) {
 	durable.Store(n.k.Host)
 	n.members, err = members.Open(&n.k, func(all bool) {
 		n.groups.Expel(all)
-		n.tables.Expel()
+		n.tables.Expel(all)
 	})
 	if err != nil {
 		return err
@@ -230,6 +230,7 @@ func (n *Node) host() {
 	}
 	for i := range n.c.Tables {
 		n.k.Host.Expect(kernel.FirstTable + uint32(i))
+		n.k.Host.Expect(kernel.FirstTableOrder + uint32(i))
 	}
 }
 

@@ -162,7 +162,8 @@ func TestTableExcluded(t *testing.T) {
 func TestTableConfigs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for want, config := range map[string]cluster.Config{
-			"order must be total": {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Byzantine}}},
+			"allowed are total":   {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Atomic}}},
+			"allowed are 4 to 13": {Tables: []cluster.TableConfig{{Name: "a", Level: cluster.Byzantine}}},
 			"sessions":            {Tables: []cluster.TableConfig{{Name: "a", Sessions: -1}}},
 			"two tables":          {Tables: []cluster.TableConfig{{Name: "a"}, {Name: "a"}}},
 			"needs a data folder": {Durable: true},

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"parley"
 	"parley/cli/console"
 	"parley/cluster/api/client"
 	"parley/cluster/api/parleyv1"
+	"parley/internal/lists"
 )
 
 // Table is "parley table".
@@ -27,6 +31,9 @@ func Table(a *console.App) *cobra.Command {
 			"including reads, so the table is linearizable: each command takes effect at one instant " +
 			"between its call and its answer. Parley table may send a change several times, but the table " +
 			"executes it only once.\n\n" +
+			"In a table of level byzantine, up to m nodes may be faulty. A faulty node may lie to its own " +
+			"callers. With --m M, each command calls several nodes, and accepts only an answer that M+1 of " +
+			"them give.\n\n" +
 			"The exit status is 1 if the table refused the command or the key has no value. It is 2 if the " +
 			"table does not exist, the command is not allowed, or the client lacks the right to write. It " +
 			"is 3 if there was no answer in time.",
@@ -118,6 +125,7 @@ func logOne(a *console.App, use, short, example string, changes bool,
 	call func(context.Context, Node, *tableCall) error,
 ) *cobra.Command {
 	var f Flags
+	var m int
 	words := strings.Fields(use)
 	cmd := &cobra.Command{
 		Use:     use,
@@ -136,7 +144,9 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := &tableCall{table: args[0], args: args[1:]}
 			var err error
-			if changes {
+			if cmd.Flags().Changed("m") {
+				err = askAlike(cmd.Context(), &f, m, changes, words[0], t, call)
+			} else if changes {
 				err = changeOnce(cmd.Context(), &f, words[0], t, call)
 			} else {
 				reads := words[0] == "get" // unknown for a query
@@ -152,6 +162,8 @@ func logOne(a *console.App, use, short, example string, changes bool,
 		},
 	}
 	f.Declare(cmd)
+	cmd.Flags().IntVar(&m, "m", 0, "number of faulty `nodes` to tolerate: call several nodes, and accept only an "+
+		"answer that m+1 of them give (default: rely on one node)")
 	console.Prints(cmd.Flags(), "table-"+words[0], tableAnswers[words[0]])
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "unknown shorthand flag") {
@@ -179,6 +191,11 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		t.call, t.node = as, n.Name
 		return call(ctx, n, t)
 	})
+	return outcomeOf(ctx, f, verb, err)
+}
+
+// outcomeOf rewords the error of a change, if there is one.
+func outcomeOf(ctx context.Context, f *Flags, verb string, err error) error {
 	switch {
 	case err != nil && ctx.Err() != nil &&
 		(late(err) || errors.Is(err, context.DeadlineExceeded) || client.Elsewhere(err)):
@@ -193,4 +210,53 @@ func changeOnce(ctx context.Context, f *Flags, verb string, t *tableCall,
 		err = Failed(Said(Node{Name: "table " + verb}, err))
 	}
 	return err
+}
+
+// askAlike has a table execute a command, and accepts only an answer that m+1 nodes give.
+func askAlike(ctx context.Context, f *Flags, m int, changes bool, verb string, t *tableCall,
+	call func(context.Context, Node, *tableCall) error,
+) error {
+	nodes, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer HangUp(nodes)
+	if f.Dir == "" {
+		return parley.FlagErrorf("m", "it needs --dir, which says at which address each node is")
+	}
+	q, err := client.NewQuorum(m, lists.Of(nodes, func(n Node) *client.Client { return n.Client })...)
+	if err != nil {
+		return parley.FlagErrorf("m", "%d faulty nodes of %d: allowed are 0 to %d", m, len(nodes), max(0, len(nodes)-1)/2)
+	}
+	ctx, release := f.limited(ctx)
+	defer release()
+	var mu sync.Mutex
+	var calls []*tableCall
+	ask := func(ctx context.Context, c *client.Client, as *parleyv1.Call) (proto.Message, error) {
+		own, n := *t, nodeOf(nodes, c)
+		own.call, own.node = as, n.Name
+		err := call(ctx, n, &own)
+		if q, ok := own.answer.(*parleyv1.QueryResponse); ok && err == nil {
+			q.Position = 0 // each node executes the query at another position
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, &own)
+		return own.answer, err
+	}
+	var answer proto.Message
+	if changes {
+		answer, err = q.Session(t.table).Do(ctx, ask)
+	} else {
+		answer, err = client.Agreed(ctx, q, func(ctx context.Context, c *client.Client) (proto.Message, error) {
+			return ask(ctx, c, nil)
+		})
+	}
+	if err != nil {
+		return outcomeOf(ctx, f, verb, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	*t = *calls[slices.IndexFunc(calls, func(own *tableCall) bool { return proto.Equal(own.answer, answer) })]
+	return nil
 }

@@ -52,6 +52,7 @@ var kinds = []struct {
 }{
 	// Errors of tables, transactions, and agreements match ErrUnknown, or the request had no effect.
 	{cluster.ErrTaken, connect.CodeAlreadyExists, nothing, "taken"},
+	{cluster.ErrSessionTaken, connect.CodeAborted, nothing, "session taken"},
 	{cluster.ErrExpired, connect.CodeAborted, unknown, "expired"},
 	{cluster.ErrBlocked, connect.CodeUnknown, unknown, "blocked"},
 	{cluster.ErrUnknown, connect.CodeUnknown, unknown, "unknown"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,13 @@ func four(t *testing.T, test func(t *testing.T, s *served)) {
 // serve starts a cluster of n nodes, and serves its clients.
 func serve(t *testing.T, n int, limits api.Limits) *served {
 	t.Helper()
+	return serveSafe(t, n, limits, nil)
+}
+
+// serveSafe is serve. If change is not nil, there is also a table of level byzantine, the last one, and change changes
+// the configurations of the nodes, of which the API knows nothing.
+func serveSafe(t *testing.T, n int, limits api.Limits, change func(i int, c *cluster.Config)) *served {
+	t.Helper()
 	s := &served{network: memory.New(memory.Options{}), nodes: make([]*cluster.Node, n), left: make(chan int, n)}
 	var err error
 	s.authority, err = cert.NewAuthority("test", time.Hour, nil)
@@ -94,7 +102,13 @@ func serve(t *testing.T, n int, limits api.Limits) *served {
 	errs := make([]error, n)
 	for i := range configs {
 		configs[i].Members = members
-		all.Go(func() { s.nodes[i], errs[i] = cluster.Join(context.Background(), configs[i]) })
+		own := configs[i]
+		if change != nil {
+			configs[i].Tables = append(configs[i].Tables, cluster.TableConfig{Name: "safe", Level: cluster.Byzantine})
+			own.Tables = slices.Clone(configs[i].Tables)
+			change(i, &own)
+		}
+		all.Go(func() { s.nodes[i], errs[i] = cluster.Join(context.Background(), own) })
 	}
 	all.Wait()
 	for i := range configs {

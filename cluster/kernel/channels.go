@@ -18,4 +18,8 @@ const (
 	// Agreed.
 	CommitChannel = 4096
 	OrderChannel  = 4097
+	// FirstTableOrder is the channel of the Byzantine order of the first table. The orders of the other tables follow,
+	// up to LastTableOrder. A table that uses no such order leaves its channel unused.
+	FirstTableOrder = 5120
+	LastTableOrder  = FirstTableOrder + FirstStream - FirstTable - 1
 )

@@ -211,6 +211,13 @@ func (f *File) table(v value) (t cluster.TableConfig, err error) {
 			}
 			return err
 		}},
+		key{"level", false, func(v value) error {
+			text, err := v.oneOf(cluster.Total.String(), cluster.Byzantine.String())
+			if err == nil {
+				t.Level, err = cluster.ParseLevel(text)
+			}
+			return err
+		}},
 	)
 	return t, err
 }
@@ -283,6 +290,10 @@ func (f *File) fits() error {
 	byzantine := slices.ContainsFunc(f.Groups, func(g cluster.GroupConfig) bool { return g.Level == cluster.Byzantine })
 	if byzantine && (n < 4 || n > maxByzantine) {
 		return f.line["groups"].wrong("level byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
+	}
+	byzantine = slices.ContainsFunc(f.Tables, func(t cluster.TableConfig) bool { return t.Level == cluster.Byzantine })
+	if byzantine && (n < 4 || n > maxByzantine) {
+		return f.line["tables"].wrong("level byzantine among %d members: allowed are 4 to %d", n, maxByzantine)
 	}
 	if f.Commit.Protocol == cluster.Agreed && (n < 4 || n > maxByzantine) {
 		return f.line["commit"].wrong("protocol agreed among %d members: allowed are 4 to %d", n, maxByzantine)

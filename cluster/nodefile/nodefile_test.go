@@ -150,7 +150,8 @@ func TestExample(t *testing.T) {
 	if len(f.Members) != 4 || f.Members[3].Address != "[2001:db8::4]:7001" || len(f.Members[3].Signer) != 32 ||
 		len(f.Groups) != 2 || f.Groups[0].Keep != 1<<16 || f.Groups[0].KeepBytes != 64<<20 || f.Groups[1].Keep != 0 ||
 		f.Groups[0].Level != cluster.Total || f.Groups[1].Level != cluster.Byzantine ||
-		len(f.Tables) != 2 || f.Tables[0].New != nil || f.Tables[1].New == nil {
+		len(f.Tables) != 2 || f.Tables[0].New != nil || f.Tables[1].New == nil ||
+		f.Tables[0].Level != cluster.Total || f.Tables[1].Level != cluster.Byzantine {
 		t.Errorf("%+v", f)
 	}
 	_, err = nodefile.Parse("f", []byte("x: 1"))

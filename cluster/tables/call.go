@@ -74,7 +74,12 @@ func (t *Table) Do(ctx context.Context, session, number uint64, command []byte) 
 	switch r.Status {
 	case rsm.Applied:
 		return r.Answer, r.Position, nil
+	case rsm.Taken:
+		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrRefused, ErrSessionTaken)
 	case rsm.Old:
+		if t.order != nil {
+			return nil, 0, fmt.Errorf("%w: %w: %w", kernel.ErrUnknown, errOvertaken, ErrSessionTaken)
+		}
 		return nil, 0, fmt.Errorf("%w: %w", kernel.ErrUnknown, errOvertaken)
 	}
 	return nil, 0, fmt.Errorf("%w, and %w", ErrExpired, kernel.ErrUnknown)
@@ -92,7 +97,7 @@ func (t *Table) Query(ctx context.Context, command []byte) (answer []byte, posit
 // writes returns an error if the table accepts no command that changes something. Reads are written, too, but are
 // short.
 func (t *Table) writes() error {
-	if !t.k.Views.Durable {
+	if !t.k.Views.Durable && t.order == nil {
 		return nil
 	}
 	return t.k.HasRoom()
@@ -100,7 +105,7 @@ func (t *Table) writes() error {
 
 // ask queues a command and waits for its answer.
 func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Reply, error) {
-	if err := t.k.Takes(false); err != nil {
+	if err := t.k.Takes(t.c.Level == kernel.Byzantine); err != nil {
 		return rsm.Reply{}, err
 	}
 	if len(command) > MaxCommand {
@@ -148,19 +153,6 @@ func (t *Table) enter(name callName, command []byte) (*call, error) {
 	t.queue = append(t.queue, c)
 	t.flush()
 	return c, nil
-}
-
-// refuses returns an error if a command would not be applied. The lock is held.
-func (t *Table) refuses() error {
-	switch {
-	case t.closed != nil:
-		return t.closed
-	case t.stopped != nil:
-		return fmt.Errorf("%w: %w", kernel.ErrRefused, t.stopped)
-	case !t.serving:
-		return kernel.ErrNotMember
-	}
-	return nil
 }
 
 // leave handles a caller that stops waiting. A command without waiting callers that was not sent is dropped.
@@ -218,7 +210,7 @@ func (t *Table) gathered() []byte {
 	size, k := 0, 0
 	for ; k < len(t.queue); k++ {
 		size += len(t.queue[k].command) + 3*binary.MaxVarintLen64
-		if k > 0 && size > room {
+		if k > 0 && (size > room || k == rsm.OrderedPack) {
 			break
 		}
 	}

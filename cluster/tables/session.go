@@ -55,7 +55,7 @@ func (s *Session) Do(ctx context.Context, command []byte) (answer []byte, positi
 		}
 		s.number++
 		answer, position, err = s.try(ctx, command)
-		if !errors.Is(err, ErrExpired) || s.unknown { // otherwise it is never applied
+		if s.id != 0 || s.unknown { // otherwise it is never applied
 			break
 		}
 	}
@@ -101,11 +101,12 @@ func (s *Session) try(ctx context.Context, command []byte) (answer []byte, posit
 		s.unknown = s.unknown || errors.Is(err, kernel.ErrUnknown) && !errors.Is(err, ErrExpired)
 		return err
 	})
-	if errors.Is(err, ErrExpired) {
+	taken := errors.Is(err, ErrSessionTaken)
+	if errors.Is(err, ErrExpired) || taken {
 		s.id = 0
 	}
 	switch {
-	case err == nil:
+	case err == nil, taken && !errors.Is(err, kernel.ErrUnknown): // applied, or never applied
 		s.unknown, s.last = false, nil
 	case s.unknown && !errors.Is(err, kernel.ErrUnknown):
 		err = fmt.Errorf("%w: %w", kernel.ErrUnknown, err)

@@ -1,5 +1,6 @@
 // Package tables implements a node's service for tables. A table is a replicated state machine. The service holds
-// the node's replica of each table, and the sessions of clients.
+// the node's replica of each table, and the sessions of clients. The commands of a table of level Total go through an
+// order with views, those of a table of level Byzantine through a Byzantine order of all nodes.
 package tables
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -33,7 +35,9 @@ type Config struct {
 	New func() rsm.Application
 	// State names the machine, so that nodes with another machine are refused. It may be empty.
 	State string
-	// Level must be Total.
+	// Level is Total or Byzantine. With Total, nodes may crash, but must not be Byzantine. With Byzantine, at most M
+	// nodes may be faulty in any way, and the others have the same state. See [Table] for what a caller can rely on. A
+	// table of level Byzantine has 4 to 13 members. It is durable if the node has a folder for durable state.
 	Level kernel.Level
 	// Sessions is how many sessions the table remembers, by default 4096. If more are open, the table takes the
 	// client with the most sessions, and forgets its session with the oldest last command. A later command of this
@@ -78,10 +82,25 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-func (c Config) check() error {
+// Check returns an error if n nodes cannot have the listed tables.
+func Check(list []Config, n int) error {
+	for _, c := range list {
+		if err := c.WithDefaults().check(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostByzantine is how many members a table of level Byzantine may have.
+const mostByzantine = 13
+
+func (c Config) check(n int) error {
 	switch {
-	case c.Level != kernel.Total:
-		return fmt.Errorf("table %s: its order must be total", c.Name)
+	case c.Level != kernel.Total && c.Level != kernel.Byzantine:
+		return fmt.Errorf("table %s: level %v: allowed are total and byzantine", c.Name, c.Level)
+	case c.Level == kernel.Byzantine && (n < 4 || n > mostByzantine):
+		return fmt.Errorf("table %s: level byzantine among %d members: allowed are 4 to %d", c.Name, n, mostByzantine)
 	case c.Sessions < 1 || c.Sessions > 1<<16:
 		return fmt.Errorf("table %s: %d sessions: allowed are 1 to %d", c.Name, c.Sessions, 1<<16)
 	case c.Waiting < 1:
@@ -100,74 +119,135 @@ var (
 	// because its machine panicked. Other nodes may serve the table. The replica starts again from a snapshot of
 	// another node.
 	ErrStopped = errors.New("the replica of this node has stopped")
+	// ErrSessionTaken: in a table of level Byzantine, another command was applied under the number of this one, or a
+	// faulty node has used up the session. This command has no effect, unless the error also matches
+	// kernel.ErrUnknown. Use another session.
+	ErrSessionTaken = errors.New("another command has the number of this one: open a new session")
 )
 
 // Table is this node's replica of a replicated state machine. All replicas apply all commands, including reads, in
 // the same order. So commands are linearizable: all clients at all nodes see the same sequence of changes. The
 // methods of Table are safe for concurrent use.
+//
+// In a table of level Byzantine, the order and the state are the same at all correct nodes, whatever at most M faulty
+// nodes do. An answer of a correct node is linearizable, too. But a faulty node may answer anything to its own callers.
+// A caller that must not rely on one node calls several nodes, and accepts an answer that m+1 of them give: see
+// package cluster/api/client. A faulty node can also submit commands of its own, and commands in the sessions of
+// others. A caller then gets ErrSessionTaken, and never the answer to another command than its own.
 type Table struct {
 	c       Config
 	k       *kernel.Kernel
 	limits  Limits
 	process *host.Process
+	order   *order        // of the commands, if the level is Byzantine
 	slots   chan struct{} // held by each waiting command
 	size    atomic.Int64  // bytes of the last snapshot
 
-	mu              sync.Mutex
-	calls           map[callName]*call // in sessions, until they are answered
-	queue           []*call            // not sent yet
-	batches         map[uint64][]*call // in flight
-	next            uint64             // number of the last batch
-	sends           bool               // a caller is about to send
-	serving         bool               // a member that has the state: commands that it sends are applied
-	joined          chan struct{}      // closed when serving becomes true
-	stopped         error              // why the replica of this node answers nothing
+	mu      sync.Mutex
+	calls   map[callName]*call // in sessions, until they are answered
+	queue   []*call            // not sent yet
+	batches map[uint64][]*call // in flight
+	next    uint64             // number of the last batch
+	sends   bool               // a caller is about to send
+	standing
 	diverged        map[parley.ID]bool // nodes whose replicas differ from the majority's, or from this one
-	closed          error
-	inspectors      []chan parley.Msg // callers of Inspect
-	positionCallers []chan uint64     // requests for the position
-	lastPosition    atomic.Uint64     // the last known position
+	inspectors      []chan parley.Msg  // callers of Inspect
+	positionCallers []chan uint64      // requests for the position
+	lastPosition    atomic.Uint64      // the last known position
 }
 
-// open opens a table's machine on a channel.
-func (s *Service) open(c Config, channel uint32) (*Table, error) {
-	if err := c.check(); err != nil {
+// standing says whether a replica serves. The table's mutex guards it.
+type standing struct {
+	serving bool          // a member that has the state: commands that it sends are applied
+	joined  chan struct{} // closed when serving becomes true
+	stopped error         // why the replica of this node answers nothing
+	closed  error
+}
+
+// refuses returns an error if a command would not be applied.
+func (s *standing) refuses() error {
+	switch {
+	case s.closed != nil:
+		return s.closed
+	case s.stopped != nil:
+		return fmt.Errorf("%w: %w", kernel.ErrRefused, s.stopped)
+	case !s.serving:
+		return kernel.ErrNotMember
+	}
+	return nil
+}
+
+// serve handles that the replica begins or ends to serve.
+func (s *standing) serve(now bool) {
+	if s.serving = now; now && s.closed == nil {
+		close(s.joined)
+		s.joined = make(chan struct{})
+	}
+}
+
+// stop handles that the replica has stopped, and returns why.
+func (s *standing) stop(log *slog.Logger, m parley.Msg) error {
+	s.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
+	log.Error("replica stopped; this node no longer serves the table", "position", m.Seq, "reason", string(m.Body))
+	return s.stopped
+}
+
+// open opens the table with an index in the configuration.
+func (s *Service) open(c Config, i uint32) (*Table, error) {
+	if err := c.check(s.k.Views.N); err != nil {
 		return nil, err
 	}
+	if err := s.sameLevel(c); err != nil {
+		return nil, fmt.Errorf("table %s: %w", c.Name, err)
+	}
 	t := &Table{
-		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting), joined: make(chan struct{}),
-		calls: make(map[callName]*call), batches: make(map[uint64][]*call), diverged: make(map[parley.ID]bool),
+		c: c, k: s.k, limits: s.limits, slots: make(chan struct{}, c.Waiting),
+		standing: standing{joined: make(chan struct{})},
+		calls:    make(map[callName]*call), batches: make(map[uint64][]*call), diverged: make(map[parley.ID]bool),
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // must not match a number of an earlier incarnation
 	t.next = binary.BigEndian.Uint64(b[:])
-	views := s.k.Views
-	views.State, views.Compact = true, s.k.Compact
+	open := s.openTotal
+	if c.Level == kernel.Byzantine {
+		open = s.openByzantine
+	}
+	if err := open(t, i); err != nil {
+		return nil, fmt.Errorf("table %s: %w", c.Name, err)
+	}
+	return t, nil
+}
+
+// openTotal opens the machine of a table of level Total.
+func (s *Service) openTotal(t *Table, i uint32) error {
+	views, c := t.k.Views, t.c
+	views.State, views.Compact = true, t.k.Compact
 	views.Admit += parley.Tick(transfer)
 	p := stack.New(
 		timestamp.New(timestamp.Config{Config: views, Window: kernel.Window(views.N, views.Payload)}),
 		rsm.New(rsm.Config{
-			N: views.N, New: t.application, Every: s.limits.compares(c), Recover: true,
+			N: views.N, New: t.application, Every: t.limits.compares(c), Recover: true,
 			Transfer: true, Durable: views.Durable, Sessions: c.Sessions, Answers: maxAnswers,
-			Liars: views.Liars, Piece: statePiece, Longest: s.limits.Snapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
+			Liars: views.Liars, Piece: statePiece, Longest: t.limits.Snapshot + 2*maxAnswers, Retry: parley.Tick(time.Second),
 		}),
 	)
-	process, err := s.k.Watched(host.Options{
-		Channel: channel, Name: machine(c.Name), Machine: p.New(s.k.Self), Upper: t,
-		After: func() { // there may be room for more
-			t.mu.Lock()
-			t.flush()
-			t.mu.Unlock()
-		},
-		Again: s.k.Again, Class: link.Bulk, Long: true,
+	process, err := t.k.Watched(host.Options{
+		Channel: kernel.FirstTable + i, Name: machine(c.Name), Machine: p.New(t.k.Self), Upper: t, After: s.after(t),
+		Again: t.k.Again, Class: link.Bulk, Long: true,
 	}, true)
-	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", c.Name, err)
-	}
 	t.mu.Lock()
 	t.process = process
 	t.mu.Unlock()
-	return t, nil
+	return err
+}
+
+// after returns what is called after a step of a table's machine: there may be room for more.
+func (s *Service) after(t *Table) func() {
+	return func() {
+		t.mu.Lock()
+		t.flush()
+		t.mu.Unlock()
+	}
 }
 
 // compares returns after how many commands the replicas of a table compare their states.
@@ -247,10 +327,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 		log.Warn("excluded from the view; this node rejoins")
 		t.abandon(kernel.ErrNotMember)
 	case rsm.Serving:
-		if t.serving = m.Value == 1; t.serving && t.closed == nil {
-			close(t.joined)
-			t.joined = make(chan struct{})
-		}
+		t.serve(m.Value == 1)
 	case group.SnapshotInstalled:
 		t.stopped = nil
 		delete(t.diverged, t.k.Self)
@@ -274,9 +351,7 @@ func (t *Table) Indicate(_ parley.Path, m parley.Msg) {
 	case rsm.Lacks:
 		log.Error("no member has some commands; acknowledged ones may be lost", "position", m.Seq)
 	case rsm.Stopped:
-		t.stopped = fmt.Errorf("%w at command %d: %s", ErrStopped, m.Seq, m.Body)
-		log.Error("replica stopped; this node no longer serves the table", "position", m.Seq, "reason", string(m.Body))
-		t.abandon(t.stopped)
+		t.abandon(t.stop(log, m))
 	}
 }
 
@@ -341,6 +416,8 @@ type Status struct {
 	// Serving says that this node answers: it is a member of the table and has the state. In durable mode it
 	// has the state on its disk.
 	Serving bool `json:"serving"`
+	// ViewStatus of a table of level Byzantine has no View, because all nodes are always its Members. Its In says
+	// whether this node takes part in the order.
 	kernel.ViewStatus
 }
 
@@ -359,6 +436,9 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 	}
 	slices.Sort(s.Diverged)
 	s.Serving = t.refuses() == nil
+	if t.order != nil {
+		s.In, s.Members = t.order.of.Member() && t.k.Takes(true) == nil, slices.Clone(t.k.Members)
+	}
 	return s
 }
 

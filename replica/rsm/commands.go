@@ -22,6 +22,9 @@ const (
 	// Expired: the session was forgotten. This command was applied before the session was forgotten, or is never
 	// applied.
 	Expired
+	// Taken: another command was applied under the number of this one, which is never applied. A replica reports
+	// Taken only if the order tolerates liars (see [NewOrdered]): a liar can send commands in any session.
+	Taken
 )
 
 // Reply is the answer to one command of a pack.

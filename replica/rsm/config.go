@@ -58,6 +58,8 @@ type Config struct {
 	// Answers is how many bytes of answers are remembered. If there are more, the owner with the most bytes loses a
 	// session: of its sessions that have an answer, the session with the oldest last command. 0 means no limit.
 	Answers int
+
+	ordered bool // the order may carry commands of liars: see NewOrdered
 }
 
 // Setup says which replicas answer, and when. It is part of the replicated state. An ordered command changes

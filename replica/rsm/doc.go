@@ -33,6 +33,9 @@
 // If they have dropped a session, they apply no more commands of this session, not even retries. The reply to such a
 // command says that the session has expired.
 //
+// [NewOrdered] makes a replica above a Byzantine order, whose processes may lie. It applies packs of commands, with
+// sessions. It keeps a log of its own, and takes over a state only if m+1 others report it.
+//
 // # Decisions
 //
 // Replicas compare hashes of their state at regular positions of the sequence. If the hash of one replica differs
@@ -47,4 +50,10 @@
 // counts only if no replica has a state that was compared. Motive: one broken node can send different commands to
 // different nodes, and no broadcast detects this. Cost: two message delays and one hash for each view change. Without
 // a Hasher, the cost is a snapshot instead of the hash.
+//
+// A replica above a Byzantine order writes each delivery to its own log, although the order keeps it, too. Motive: a
+// liar can fill the order with deliveries that are no commands, until the order forgets commands that are in no
+// snapshot. If all processes then restarted at once, no process would have them. Also, a long state need not be written
+// more often than the log reaches its length. Cost: each command is written twice, and an answer waits for one more
+// sync of the disk.
 package rsm

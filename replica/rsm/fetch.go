@@ -119,9 +119,24 @@ func (f *fetch) wait(s *parley.Step, from parley.ID, m parley.Msg, longest int) 
 	return goesOn
 }
 
+// fetchRule says which state a joiner fetches.
+type fetchRule struct {
+	members parley.Set // whose reports count
+	quorum  int        // how many must report the same state; 0: more than half of those that have one
+	longest int        // bytes
+}
+
+// enough reports whether so many reports of others suffice.
+func (r fetchRule) enough(alike, others int) bool {
+	if r.quorum > 0 {
+		return alike >= r.quorum
+	}
+	return 2*alike > others
+}
+
 // sum handles a replica's report of its state; only the first one of each counts. The joiner fetches the state
-// that more than half of the other members report.
-func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.Set, longest int) fetchOutcome {
+// that enough of the other members report.
+func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, rule fetchRule) fetchOutcome {
 	if f.none.Has(from) || slices.ContainsFunc(f.told, func(t stateReport) bool { return t.who == from }) {
 		s.Refuse(from, "a second hash of a state")
 		return goesOn
@@ -136,15 +151,15 @@ func (f *fetch) sum(s *parley.Step, from parley.ID, body []byte, members parley.
 		}
 		f.told = append(f.told, stateReport{from, int(size), hash})
 	}
-	return f.agreed(s, members, longest)
+	return f.agreed(s, rule)
 }
 
-// agreed looks for a hash that more than half of the other members report.
-func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) fetchOutcome {
+// agreed looks for a hash that enough of the other members report.
+func (f *fetch) agreed(s *parley.Step, rule fetchRule) fetchOutcome {
 	if f.hash != nil {
 		return goesOn
 	}
-	others := members.Minus(f.none)
+	others := rule.members.Minus(f.none)
 	others.Remove(s.Self)
 	here := slices.DeleteFunc(slices.Clone(f.told), func(t stateReport) bool { return !others.Has(t.who) })
 	for _, t := range here {
@@ -154,8 +169,8 @@ func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) fetchOut
 				alike++
 			}
 		}
-		if 2*alike > others.Len() {
-			if t.size > longest {
+		if rule.enough(alike, others.Len()) {
+			if t.size > rule.longest {
 				return tooLong
 			}
 			f.size, f.hash, f.from, f.since = t.size, t.hash, t.who, s.Now
@@ -167,13 +182,13 @@ func (f *fetch) agreed(s *parley.Step, members parley.Set, longest int) fetchOut
 }
 
 // seen handles a view during the fetch. The joiner neither waits for excluded processes nor asks them.
-func (f *fetch) seen(s *parley.Step, members parley.Set, longest int) fetchOutcome {
+func (f *fetch) seen(s *parley.Step, rule fetchRule) fetchOutcome {
 	switch {
 	case f.number == 0:
 		return again
 	case f.hash == nil:
-		return f.agreed(s, members, longest)
-	case !members.Has(f.from) && len(f.state) < f.size:
+		return f.agreed(s, rule)
+	case !rule.members.Has(f.from) && len(f.state) < f.size:
 		return f.other(s)
 	}
 	return goesOn
@@ -242,6 +257,9 @@ func (p *process) ask(s *parley.Step) {
 	}
 }
 
+// rule says which state this process fetches.
+func (p *process) rule() fetchRule { return fetchRule{members: p.members, longest: p.c.Longest} }
+
 // link handles a message on a link.
 func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 	f := p.fetch
@@ -251,7 +269,7 @@ func (p *process) link(s *parley.Step, from parley.ID, m parley.Msg) {
 	case f == nil || m.Seq != f.number || m.Kind != sum && m.Kind != part:
 		s.Refuse(from, "piece that nobody asked for")
 	case m.Kind == sum:
-		p.fetches(s, f.sum(s, from, m.Body, p.members, p.c.Longest))
+		p.fetches(s, f.sum(s, from, m.Body, p.rule()))
 	default:
 		p.fetches(s, f.take(s, from, m, p.c.Piece))
 	}

@@ -244,7 +244,7 @@ func (p *process) view(s *parley.Step, m parley.Msg) {
 		p.own.life = m.Seq
 	}
 	if p.fetch != nil && !p.trust.comparing() {
-		p.fetches(s, p.fetch.seen(s, p.members, p.c.Longest))
+		p.fetches(s, p.fetch.seen(s, p.rule()))
 	}
 	p.next(s)
 }

@@ -1,6 +1,8 @@
 package rsm
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -19,13 +21,18 @@ type replica struct {
 	broke    string // scratch: the application's panic in this clause
 }
 
-func newReplica(c Config) replica { return replica{c: c, app: c.New(), setup: c.Setup} }
+func newReplica(c Config) replica {
+	return replica{c: c, app: c.New(), setup: c.Setup, sessions: sessions{ordered: c.ordered}}
+}
 
 // apply applies a command of a client, and keeps the answer.
 func (r *replica) apply(x *session, number uint64, command []byte) {
 	r.position++
 	r.sessions.kept -= len(x.answer)
 	x.last, x.at, x.answer = number, r.position, r.perform(command)
+	if r.c.ordered {
+		x.digest = digest(command)
+	}
 	r.sessions.kept += len(x.answer)
 }
 
@@ -66,12 +73,20 @@ func (r *replica) one(x entry) Reply {
 	switch {
 	case x.number < y.last:
 		return Reply{Status: Old}
+	case x.number == y.last && r.c.ordered && !bytes.Equal(y.digest, digest(x.command)):
+		return Reply{Status: Taken}
 	case x.number > y.last:
 		r.apply(y, x.number, x.command)
 	}
 	reply := Reply{Status: Applied, Position: y.at, Answer: y.answer}
 	r.trim()
 	return reply
+}
+
+// digest identifies a command of a session.
+func digest(command []byte) []byte {
+	h := sha256.Sum256(command)
+	return h[:16]
 }
 
 // save returns everything that later answers depend on.

@@ -1,5 +1,8 @@
 // Package client calls the nodes of a cluster: it connects with a client's certificate, and interprets errors.
 //
+// A [Quorum] calls several nodes, and accepts only what m+1 of them answer alike, so that m faulty nodes cannot deceive
+// the caller. All others rely on the node that answers.
+//
 // A [Client] calls one node. [Nodes] calls the next node if a node is down, and never repeats a request that may
 // have taken effect. A [Subscription] continues at the next node without a gap. A [Session] numbers commands, so
 // that a table applies each command at most once, however often the session retries.
@@ -52,6 +55,7 @@ type Client struct {
 	Admin  parleyv1.AdminServiceClient
 
 	address   string
+	node      string // the name that the node must have, or ""
 	transport *http.Transport
 }
 
@@ -87,7 +91,7 @@ func New(c Config) *Client {
 		Clock:   parleyv1.NewClockServiceClient(h, url, o...),
 		Commit:  parleyv1.NewCommitServiceClient(h, url, o...),
 		Admin:   parleyv1.NewAdminServiceClient(h, url, o...),
-		address: c.Address, transport: t,
+		address: c.Address, node: c.Node, transport: t,
 	}
 }
 
