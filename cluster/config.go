@@ -106,7 +106,7 @@ type Config struct {
 
 // FaultInjection makes a node faulty, for tests.
 type FaultInjection struct {
-	// Traitor is the behavior of the node in agreements, in groups of level Byzantine, and toward the clocks of the others.
+	// Traitor is the behavior of the node in agreements, in groups of level Byzantine, and toward the other clocks.
 	Traitor faulty.Behavior
 }
 

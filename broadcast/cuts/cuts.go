@@ -34,7 +34,8 @@
 // A process that restarts without its state might contradict what it said before. So it is silent, and asks all
 // members to admit it. Each member puts a welcome into its own lane. When the welcomes of m+1 members are delivered,
 // the process takes part from the next slot on. At least one of them is correct and gave its welcome after the old
-// life of the process had ended, so the old life never spoke in this slot.
+// life of the process had ended, so the old life never spoke in this slot. A welcome is for one numbered admission, so it
+// does not count after a later one.
 //
 // The order does not promise fairness among sources, nor a latency while owners lie. If more than m processes are
 // down, nothing is delivered until they are back, and nothing is lost if their disks are intact. If Config.Durable is
@@ -76,7 +77,7 @@ import (
 
 type process struct {
 	fetcher
-	life uint64 // in which it asks to be admitted
+	life uint64 // the name of the life in which it asks to be admitted
 
 	queue   [][]byte  // own requests that are in no batch
 	queued  int       // their bytes
@@ -428,7 +429,7 @@ func (p *process) State(v *parley.Vars) {
 	parley.Num(v, "queued", &p.queued)
 	parley.Slice(v, "greets", &p.greets, func(_ int, w *welcome) {
 		v.ID("process", &w.who)
-		parley.Num(v, "life", &w.life)
+		w.state(v)
 	})
 	p.stateSlot(v, "last slot", &p.last)
 	p.stateSlot(v, "slot", &p.cur)

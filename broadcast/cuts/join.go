@@ -14,26 +14,27 @@ func (p *process) join(s *parley.Step) {
 
 // knock asks to be admitted, and for what the others have decided. It repeats this until it is admitted.
 func (p *process) knock(s *parley.Step) {
-	s.SendAll(parley.Msg{Kind: Knock, Value: p.life})
+	s.SendAll(parley.Msg{Kind: Knock, Seq: p.lanes[p.self].life + 1, Value: p.life})
 	p.ask(s)
 	p.looking = true
 	s.SetTimer(lookTimer, p.wait())
 }
 
-// takeKnock welcomes a process in another life, once. A faulty process can ask in ever new lives, and so cause slots,
-// as it can by requests of its own.
+// takeKnock welcomes a process in another life, once. The process must ask for the admission after its last one, so it
+// first finds out which that was. A faulty process can ask in ever new lives, and so cause slots, as it can by requests
+// of its own. But it cannot keep a later life out, because the names of lives have no order.
 func (p *process) takeKnock(from parley.ID, m parley.Msg) {
-	x := &p.peers[from]
-	if m.Value > p.lanes[from].life && m.Value > x.greeted && m.Value < mostLife && p.member {
-		x.greeted = m.Value
+	x, a := &p.peers[from], admission{m.Seq, m.Value}
+	if a.number == p.lanes[from].life+1 && a != x.greeted && a.name < mostLife && p.member {
+		x.greeted = a
 		p.greets = slices.DeleteFunc(p.greets, func(w welcome) bool { return w.who == from })
-		p.greets = append(p.greets, welcome{from, m.Value})
+		p.greets = append(p.greets, welcome{from, a})
 	}
 }
 
 // admitted ends the wait of a process that asks to be admitted.
 func (p *process) admitted(s *parley.Step) {
-	if !p.member && p.life > 0 && p.lanes[p.self].life == p.life {
+	if !p.member && p.life > 0 && p.lanes[p.self].name == p.life {
 		p.peers.miss(p.cur.number)
 		p.join(s)
 		s.Indicate(parley.Msg{Kind: Admitted, Value: p.life})

@@ -44,7 +44,7 @@ type batch struct {
 
 // newBatch makes the batch that follows a tip in the lane of its source. Format: a type byte, the source and its life,
 // the number, the digest of the batch before it, the number of requests, and each request with its length; then the
-// number of welcomes, and each process with its life.
+// number of welcomes, and each process with its admission.
 func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welcomes []welcome) batch {
 	size := headBytes + len(welcomes)*welcomeBytes
 	for _, r := range requests {
@@ -61,7 +61,8 @@ func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welco
 	}
 	body = binary.AppendUvarint(body, uint64(len(welcomes)))
 	for _, w := range welcomes {
-		body = binary.AppendUvarint(binary.AppendUvarint(body, uint64(w.who)), w.life)
+		body = binary.AppendUvarint(binary.AppendUvarint(body, uint64(w.who)), w.number)
+		body = binary.AppendUvarint(body, w.name)
 	}
 	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body}
 }
@@ -95,7 +96,7 @@ func (b *batch) visit(n int, request func([]byte), admit func(welcome)) uint64 {
 	}
 	welcomes := r.Count()
 	for range welcomes {
-		if w := (welcome{r.ID(n), r.Number(mostLife)}); !r.Bad {
+		if w := (welcome{r.ID(n), admission{r.Number(mostLife), r.Number(mostLife)}}); !r.Bad {
 			admit(w)
 		}
 	}
@@ -107,7 +108,8 @@ func (b *batch) visit(n int, request func([]byte), admit func(welcome)) uint64 {
 
 // lane is what a process holds of the batches of one source.
 type lane struct {
-	life     uint64  // of the source: batches of other lives do not belong to the lane
+	life     uint64  // how often its source was admitted: batches of other lives do not belong to the lane
+	name     uint64  // of the life that was admitted last
 	done     tip     // the last delivered batch
 	requests uint64  // number of requests delivered
 	base     tip     // the batch before the first one of the chain
@@ -274,6 +276,7 @@ func readCut(body []byte, n int) (cut, bool) {
 
 func (l *lane) state(v *parley.Vars, n int) {
 	parley.Num(v, "life", &l.life)
+	parley.Num(v, "name of the life", &l.name)
 	l.done.state(v, "done")
 	l.base.state(v, "base")
 	parley.Num(v, "delivered requests", &l.requests)

@@ -7,14 +7,20 @@ import (
 	"parley"
 )
 
-// welcome is a vote of a member to admit a process in one of its lives: it restarted without its state.
+// admission is the admission of a process that restarted without its state.
+type admission struct {
+	number uint64 // 1 for the first admission of the process, 2 for the second
+	name   uint64 // tells the lives of the process apart, in any order: a faulty process may use any name
+}
+
+// welcome is a vote of a member for an admission of a process.
 type welcome struct {
-	who  parley.ID
-	life uint64
+	who parley.ID
+	admission
 }
 
 // welcomeBytes bounds the bytes of a welcome in a batch.
-const welcomeBytes = 2 + binary.MaxVarintLen64
+const welcomeBytes = 2 + 2*binary.MaxVarintLen64
 
 // checkpoint is everything that follows from the slots up to one of them.
 type checkpoint struct {
@@ -30,7 +36,7 @@ type ledger struct {
 	lanes    []lane
 	total    uint64 // requests delivered
 	tenure   tenure
-	welcomes [][]uint64 // by process, and by member: the last life of the process that the member welcomed
+	welcomes [][]admission // by process, and by member: the last admission of the process for which the member voted
 
 	checks  []checkpoint // the last two
 	fresh   int          // bytes of batches and cuts that were delivered since the last one
@@ -43,10 +49,10 @@ type ledger struct {
 
 func newLedger(c Config) ledger {
 	l := ledger{
-		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([][]uint64, c.N),
+		c: c, lanes: make([]lane, c.N), tenure: tenure{fails: make([]uint8, c.N)}, welcomes: make([][]admission, c.N),
 	}
 	for i := range l.welcomes {
-		l.welcomes[i] = make([]uint64, c.N)
+		l.welcomes[i] = make([]admission, c.N)
 	}
 	return l
 }
@@ -145,25 +151,24 @@ func record(kind byte, slot uint64, body []byte) []byte {
 func (l *ledger) shorten(most int) { l.due = l.due || l.c.Durable && l.logged > most }
 
 // tally counts a welcome that was delivered from the lane of a member.
-func (l *ledger) tally(by parley.ID, w welcome) {
-	x := &l.welcomes[w.who][by]
-	*x = max(*x, w.life)
-}
+func (l *ledger) tally(by parley.ID, w welcome) { l.welcomes[w.who][by] = w.admission }
 
 // admit begins the lives of the processes that m+1 members welcome. No correct member gave its welcome before the old
 // life of the process had ended, so the old life has not spoken in the next slot. There the new life takes part. Its
 // lane continues after the last delivered batch.
 func (l *ledger) admit() {
 	for id, votes := range l.welcomes {
-		for _, life := range votes {
+		x := &l.lanes[id]
+		for _, a := range votes {
 			count := 0
 			for _, other := range votes {
-				if other == life {
+				if other == a {
 					count++
 				}
 			}
-			if count > l.c.M && life > l.lanes[id].life {
-				l.lanes[id].begin(life)
+			if count > l.c.M && a.number == x.life+1 {
+				x.begin(a.number)
+				x.name = a.name
 			}
 		}
 	}
@@ -208,10 +213,11 @@ func (l *ledger) encode() []byte {
 	b := binary.AppendUvarint(nil, l.total)
 	for i := range l.lanes {
 		x := &l.lanes[i]
-		b = binary.AppendUvarint(binary.AppendUvarint(b, x.life), x.requests)
-		b = append(binary.AppendUvarint(b, x.done.number), x.done.digest[:]...)
-		for _, life := range l.welcomes[i] {
-			b = binary.AppendUvarint(b, life)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, x.life), x.name)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, x.requests), x.done.number)
+		b = append(b, x.done.digest[:]...)
+		for _, a := range l.welcomes[i] {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, a.number), a.name)
 		}
 	}
 	t := &l.tenure
@@ -232,11 +238,12 @@ func (l *ledger) decode(slot uint64, body []byte) bool {
 	next.total = r.Number(1 << 62)
 	for i := range next.lanes {
 		x := &next.lanes[i]
-		x.life, x.requests, x.done.number = r.Number(mostLife), r.Number(1<<62), r.Number(mostNumber)
+		x.life, x.name = r.Number(mostLife), r.Number(mostLife)
+		x.requests, x.done.number = r.Number(1<<62), r.Number(mostNumber)
 		copy(x.done.digest[:], r.Take(uint64(len(x.done.digest))))
 		x.base = x.done
 		for by := range next.welcomes[i] {
-			next.welcomes[i][by] = r.Number(mostLife)
+			next.welcomes[i][by] = admission{r.Number(mostLife), r.Number(mostLife)}
 		}
 	}
 	t := &next.tenure
@@ -274,8 +281,8 @@ func (l *ledger) state(v *parley.Vars) {
 	parley.PerProcess(v, "lane", l.lanes, func(_ parley.ID, x *lane) { x.state(v, l.c.N) })
 	parley.Num(v, "delivered", &l.total)
 	l.tenure.state(v)
-	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *[]uint64) {
-		parley.PerProcess(v, "by", *x, func(_ parley.ID, life *uint64) { parley.Num(v, "life", life) })
+	parley.PerProcess(v, "welcomes of", l.welcomes, func(_ parley.ID, x *[]admission) {
+		parley.PerProcess(v, "by", *x, func(_ parley.ID, a *admission) { a.state(v) })
 	})
 	parley.Slice(v, "checkpoints", &l.checks, func(_ int, c *checkpoint) {
 		parley.Num(v, "slot", &c.slot)
@@ -285,4 +292,9 @@ func (l *ledger) state(v *parley.Vars) {
 	parley.Num(v, "bytes since", &l.fresh)
 	parley.Num(v, "forgotten slots", &l.dropped)
 	parley.Slice(v, "past", &l.past, func(_ int, c *known) { c.state(v) })
+}
+
+func (a *admission) state(v *parley.Vars) {
+	parley.Num(v, "admission", &a.number)
+	parley.Num(v, "of life", &a.name)
 }

@@ -28,7 +28,7 @@ const (
 	// Snapshot answers Ask, too: the checkpoint after slot Seq, in Body. The receiver takes it over if it gets no further
 	// otherwise.
 	Snapshot
-	// Knock asks to be admitted in life Value. Its sender restarted without its state.
+	// Knock asks for admission number Seq, in the life of name Value. Its sender restarted without its state.
 	Knock
 )
 
@@ -90,7 +90,7 @@ func explain(n int, m parley.Msg, name func(parley.ID) string) string {
 	case Snapshot:
 		return fmt.Sprintf("the checkpoint after slot %d", m.Seq)
 	case Knock:
-		return fmt.Sprintf("admit me in life %d", m.Value)
+		return fmt.Sprintf("admit me, admission %d, life %d", m.Seq, m.Value)
 	}
 	text := fmt.Sprintf("slot %d", m.Seq)
 	if view := m.Value >> viewShift; view > 0 {
@@ -117,7 +117,9 @@ func explain(n int, m parley.Msg, name func(parley.ID) string) string {
 func contents(b batch, n int, name func(parley.ID) string) string {
 	var items []string
 	b.visit(n, func(request []byte) { items = append(items, parley.Printable(request)) },
-		func(w welcome) { items = append(items, fmt.Sprintf("admit %s in life %d", name(w.who), w.life)) })
+		func(w welcome) {
+			items = append(items, fmt.Sprintf("admit %s, admission %d, life %d", name(w.who), w.number, w.name))
+		})
 	return strings.Join(items, ", ")
 }
 

@@ -14,7 +14,7 @@ type peer struct {
 	decisions [][]byte     // its last Answer
 	snapshots []parley.Msg // its last two Snapshots
 	claim     cut          // its last Tips
-	greeted   uint64       // the last life in which this process welcomed it
+	greeted   admission    // the last one for which this process welcomed it
 	sent      int          // bytes that it was sent upon request
 	since     parley.Tick  // since this time
 
@@ -91,7 +91,7 @@ func (x peers) state(v *parley.Vars) {
 			v.Bytes("checkpoint", &m.Body)
 		})
 		parley.Slice(v, "claim", (*[]tip)(&x.claim), func(_ int, t *tip) { t.state(v, "tip") })
-		parley.Num(v, "last welcome", &x.greeted)
+		x.greeted.state(v)
 		if parley.Num(v, "was sent", &x.sent); x.sent > 0 {
 			v.Time("since", &x.since)
 		}

@@ -299,7 +299,7 @@ func TestKnocksAgain(t *testing.T) {
 	x := newScript(t, Config{})
 	x.restart(2, 1)
 	for range 3 {
-		if !slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == Knock && l.m.Value == 1 }) {
+		if !slices.ContainsFunc(x.flight, func(l letter) bool { return l.m.Kind == Knock && l.m.Seq == 1 && l.m.Value == 1 }) {
 			t.Error("it does not ask")
 		}
 		x.flight = nil
@@ -341,7 +341,29 @@ func TestTwoLives(t *testing.T) {
 	x.settle(all...)
 	x.request(2, "b")
 	x.settle(all...)
-	if x.demand("b", all...); x.procs[0].lanes[2].life != 5 {
-		t.Errorf("its lane has life %d", x.procs[0].lanes[2].life)
+	if x.demand("b", all...); x.procs[0].lanes[2].life != 2 || x.procs[0].lanes[2].name != 5 {
+		t.Errorf("admission %d is of life %d", x.procs[0].lanes[2].life, x.procs[0].lanes[2].name)
 	}
+}
+
+// A faulty process asks to be admitted in a life as far ahead as possible, several times. Once it is repaired, it is
+// admitted in its next life.
+func TestRepaired(t *testing.T) {
+	x := newScript(t, Config{Durable: true})
+	for k := range uint64(3) {
+		for _, id := range []parley.ID{0, 1, 3} {
+			x.say(2, id, parley.Msg{Kind: Knock, Seq: k + 1, Value: mostLife - 1 - k})
+		}
+		x.settle(0, 1, 3)
+	}
+	if l := x.procs[0].lanes[2]; l.life != 3 {
+		t.Fatalf("%d lives of the faulty process are admitted", l.life)
+	}
+	x.lose(2)
+	x.logs[2], x.saved[2] = nil, nil
+	x.restart(2, 7)
+	x.settle(all...)
+	x.request(2, "repaired")
+	x.settle(all...)
+	x.demand("repaired", all...)
 }
