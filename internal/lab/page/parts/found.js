@@ -59,7 +59,8 @@ function Properties({list, broken, exhausted}) {
 /** The run that was found, in words, with the way to see it. */
 function Finding({answer, of}) {
   const [finding] = answer.findings;
-  const show = () => openTrace(answer.trace, "found by a search").catch(err => { notice.value = err.message; });
+  const show = () => openTrace(answer.trace, "found by a search", answer.trail ? walkLink(of, answer.trail) : "")
+    .catch(err => { notice.value = err.message; });
   return html`
     <div class="finding">
       <h3>${answer.heading || "The run"}</h3>
