@@ -252,7 +252,7 @@ func Promises(a parley.RunConditions, bound func(n, m int) error, theorem string
 	case err != nil:
 		holds, because = false, err.Error()
 	case a.Faulty > a.M:
-		holds, because = false, fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		holds, because = false, a.Excess()
 	}
 	return []parley.Promise{
 		{Property: Agreement, Holds: holds, Because: because},

@@ -101,7 +101,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		safe = err.Error()
 	case a.Faulty > a.M:
-		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		safe = a.Excess()
 	case a.Processes.LostDisk:
 		safe = "a process restarted without its durable state, and counts as faulty"
 	}

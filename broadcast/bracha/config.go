@@ -89,7 +89,7 @@ func cost(n, _ int) parley.Cost {
 
 // promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
-	safe := fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	safe := a.Excess()
 	live := safe
 	if a.Faulty <= a.M {
 		safe = ""

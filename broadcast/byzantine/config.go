@@ -2,7 +2,6 @@ package byzantine
 
 import (
 	"flag"
-	"fmt"
 
 	"parley"
 	agree "parley/agreement/problem"
@@ -152,7 +151,7 @@ func promises(a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		lacks = err.Error()
 	case a.Faulty > a.M:
-		lacks = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		lacks = a.Excess()
 	}
 	say := func(name, because string) parley.Promise { return parley.Promised(name, because, lacks) }
 	return []parley.Promise{

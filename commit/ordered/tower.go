@@ -103,7 +103,7 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case !t.given && bound != nil:
 		safe = bound.Error()
 	case failed > a.M:
-		safe = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", failed, a.M)
+		safe = a.ExcessDown(failed)
 	case t.given && a.Network.Doubled:
 		safe = "a link doubled a payload for broadcast"
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:
@@ -115,7 +115,7 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case bound != nil:
 		live = bound.Error()
 	case a.Faulty+a.Away > a.M:
-		live = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+		live = a.ExcessDown(a.Faulty + a.Away)
 	case t.given && a.SourceFaulty:
 		live = "the process that makes the order is faulty"
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
