@@ -57,6 +57,9 @@ export const notice = signal("");
 /** Whether the form is open. */
 export const editing = signal(false);
 
+/** Whether the run is not that of the form, which cannot make one as it is. */
+export const outdated = signal(false);
+
 /** The number of events of the run. */
 export const events = computed(() => run.value.answer?.report.events ?? 0);
 
