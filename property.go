@@ -86,8 +86,8 @@ type RunConditions struct {
 	Processes ProcessFaults
 }
 
-// Excess says that Faulty processes are faulty, and m = M: the reason for a promise that does not hold because these are
-// more than M.
+// Excess says that Faulty processes are faulty, and m = M: the reason for a promise that does not hold because Faulty
+// is larger than M.
 func (a RunConditions) Excess() string { return a.ExcessOf(a.Faulty, "is faulty", "are faulty") }
 
 // ExcessDown says so of processes that are faulty or were down for a time; failed is their number.

@@ -227,6 +227,8 @@ func queuesOf(m *made) queues.Queues {
 		q.Unit = "steps"
 	}
 	q.Order, _ = reading.Sequence(m.Protocol, m.drawn.events, q.Style)
+	stages, _ := reading.StagesOf(m.Protocol, m.drawn.events, q.Style)
+	q.Changed, q.Over = stages.Changed, m.drawn.timeOf(uint64(len(m.drawn.events)))
 	return q
 }
 
