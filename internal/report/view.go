@@ -419,6 +419,16 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 			r.Tainted[order] = true
 		}
 	}
+	for id, how := range v.run.Faulty { // order: each process has its own time
+		when, ok := form.CrashTime(how)
+		if !ok {
+			continue
+		}
+		if r.Crashed == nil {
+			r.Crashed = make(map[parley.ID]parley.Tick)
+		}
+		r.Crashed[id] = parley.Tick(when)
+	}
 	for _, l := range v.run.Plan.Links {
 		if l.Loss == 1 {
 			r.Cuts = append(r.Cuts, draw.Cut{Since: l.Since, Until: l.Until})

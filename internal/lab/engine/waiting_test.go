@@ -96,6 +96,24 @@ func TestWaitingForever(t *testing.T) {
 	}
 }
 
+// A faulty process that crashes as its behavior says has no event of that. The plan and the picture show it.
+func TestCrashOfBehavior(t *testing.T) {
+	e := newEngine()
+	of := map[string]any{"protocol": "twophase", "flags": map[string]string{"n": "3", "faulty": "1=crash@500ns", "beyond-bound": "true"}}
+	run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": of})
+	if len(run.Plan) != 1 || !strings.HasPrefix(run.Plan[0], "P1 is faulty and crashes at tick 500: ") {
+		t.Errorf("the plan is %q", run.Plan)
+	}
+	svg := answers[engine.PictureAnswer](t, e, map[string]any{"ask": "picture", "name": "stages", "run": of}).SVG
+	if !strings.Contains(svg, "P1 is down from 500") || strings.Contains(svg, "P1 is committed") {
+		t.Error(svg)
+	}
+	form := answers[engine.FormAnswer](t, e, map[string]any{"ask": "form", "run": of})
+	if !slices.ContainsFunc(form.Behaviors, func(c engine.Choice) bool { return c.Name == "crash@1000ns" }) {
+		t.Errorf("the form offers %v", form.Behaviors)
+	}
+}
+
 // words describes a span.
 func words(s engine.WaitSpan) string {
 	text := s.Kind + " " + s.Value
