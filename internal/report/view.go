@@ -112,16 +112,20 @@ func (v *View) Rounds() []reading.Round {
 // Outcomes returns the beginning and the end of the run for every process.
 func (v *View) Outcomes() []reading.Outcome {
 	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
-		return v.behavior(id)
+		return v.Behavior(id)
 	})
 }
 
-// behavior names the behavior of a faulty process. In an explored run, the explorer chooses its actions.
-func (v *View) behavior(id parley.ID) string {
+// Behavior describes the behavior of a faulty process. In an explored run, the explorer chooses its actions.
+func (v *View) Behavior(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
-	return v.run.Faulty[id].Name
+	name := v.run.Faulty[id].Name
+	if strings.HasPrefix(name, "moves:") {
+		return "chosen messages"
+	}
+	return name
 }
 
 // origin says where the run comes from.
@@ -171,7 +175,7 @@ func (v *View) title() string {
 		return text + "; no process is faulty"
 	}
 	who := lists.Each(v.run.Liars().All(), func(id parley.ID) string {
-		return v.run.Names.Full(id) + " (" + v.behavior(id) + ")"
+		return v.run.Names.Full(id) + " (" + v.Behavior(id) + ")"
 	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.run.Host != "" {

@@ -182,7 +182,10 @@ func (m *made) processes() (all []Process) {
 	for _, o := range m.view.Outcomes() {
 		p := Process{
 			Name: m.Names.Full(o.Process), Ref: scene.Process(o.Process), Faulty: faulty.Has(o.Process),
-			Behavior: m.Faulty[o.Process].Name, Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
+			Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
+		}
+		if _, ok := m.Faulty[o.Process]; ok {
+			p.Behavior = m.view.Behavior(o.Process)
 		}
 		if o.Decides != nil {
 			p.Decides = parley.Printable(o.Decides)
