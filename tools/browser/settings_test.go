@@ -88,3 +88,40 @@ func TestChangedRunLosesTitle(t *testing.T) {
 	}
 	b.clean()
 }
+
+// The steps of the guide have one width, and the buttons of the game stand in one row. An honest game says what to do next.
+func TestListsAreAligned(t *testing.T) {
+	t.Parallel()
+	b := one(t)
+	b.screen(1440, 900, "light")
+	b.follow("#/guide")
+	b.until(`document.querySelectorAll(".lessons .steps > li").length > 10`)
+	if n := evaluate[int](b, `new Set([...document.querySelectorAll(".lessons .steps > li")].map(li => li.offsetWidth)).size`); n != 1 {
+		t.Errorf("the steps have %d widths", n)
+	}
+	b.follow("#/traitor?level=1")
+	b.until(`document.querySelectorAll(".alike button").length > 1`)
+	if n := evaluate[int](b, `new Set([...document.querySelectorAll(".alike button")].map(b => b.offsetTop)).size`); n != 1 {
+		t.Errorf("the buttons stand in %d rows", n)
+	}
+	b.says("In this game you are on the side of the faults")
+	b.press("Send, and close the round")
+	b.says("You did not break it.")
+	b.clean()
+}
+
+// A picture that ends before the run says where the cursor is. A bar that is selected keeps its texture.
+func TestCursorPastThePicture(t *testing.T) {
+	t.Parallel()
+	b := one(t)
+	b.follow("#/run?g=twophase-blocks")
+	b.until(`document.querySelectorAll(".cursor-past").length >= 2`)
+	b.until(`[...document.querySelectorAll(".cursor-past")].every(p => p.textContent === "the cursor is at 40,200 →")`)
+	b.follow("#/run?g=twophase-blocks&at=45&sel=e45")
+	b.until(`[...document.querySelectorAll(".cursor-past")].every(p => p.textContent === "")`)
+	b.until(`document.querySelector("path.stage-hatch.selected")`)
+	if width := evaluate[string](b, `getComputedStyle(document.querySelector("path.stage-hatch.selected")).strokeWidth`); width == "3px" {
+		t.Error("the texture of a selected bar is drawn over")
+	}
+	b.clean()
+}
