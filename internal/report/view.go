@@ -112,12 +112,20 @@ func (v *View) Rounds() []reading.Round {
 // Outcomes returns the beginning and the end of the run for every process.
 func (v *View) Outcomes() []reading.Outcome {
 	return reading.Outcomes(v.report.history, v.run.Protocol.Proposers, func(id parley.ID) string {
-		return v.Behavior(id)
+		return v.behavior(id)
 	})
 }
 
-// Behavior describes the behavior of a faulty process. In an explored run, the explorer chooses its actions.
+// Behavior describes the behavior of a process that is faulty from the beginning; "" for any other process.
 func (v *View) Behavior(id parley.ID) string {
+	if _, is := v.run.Faulty[id]; !is {
+		return ""
+	}
+	return v.behavior(id)
+}
+
+// behavior describes the behavior of a faulty process. In an explored run, the explorer chooses its actions.
+func (v *View) behavior(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
@@ -175,7 +183,7 @@ func (v *View) title() string {
 		return text + "; no process is faulty"
 	}
 	who := lists.Each(v.run.Liars().All(), func(id parley.ID) string {
-		return v.run.Names.Full(id) + " (" + v.Behavior(id) + ")"
+		return v.run.Names.Full(id) + " (" + v.behavior(id) + ")"
 	})
 	text += "\nfaulty: " + strings.Join(who, ", ")
 	if len(who) > 1 && v.run.Host != "" {

@@ -121,7 +121,7 @@ type TimeSpan struct {
 func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
-		Plan:   append(m.quiet(), m.Plan.Describe(m.Names.Full)...),
+		Plan:   append(m.Crashing(), m.Plan.Describe(m.Names.Full)...),
 		Rounds: m.roundSpans(), Times: m.drawn.times(), Stepped: m.drawn.stepped,
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
@@ -141,18 +141,6 @@ func (m *made) answer(_ aboutRun) (any, error) {
 		}
 	}
 	return a, nil
-}
-
-// quiet describes the faulty processes that crash as their behavior says, at a time of which no event tells.
-func (m *made) quiet() []string {
-	out := []string{}
-	for id := range parley.ID(m.Protocol.N) {
-		if when, ok := form.CrashTime(m.Faulty[id]); ok {
-			out = append(out, fmt.Sprintf("%s is faulty and crashes at tick %d: from then on it sends nothing and handles "+
-				"nothing that arrives; the story has no event of this crash", m.Names.Full(id), when.Nanoseconds()))
-		}
-	}
-	return out
 }
 
 // command returns a command line that shows the run again. No seed repeats a recorded run, so its trace is named.
@@ -182,10 +170,7 @@ func (m *made) processes() (all []Process) {
 	for _, o := range m.view.Outcomes() {
 		p := Process{
 			Name: m.Names.Full(o.Process), Ref: scene.Process(o.Process), Faulty: faulty.Has(o.Process),
-			Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
-		}
-		if _, ok := m.Faulty[o.Process]; ok {
-			p.Behavior = m.view.Behavior(o.Process)
+			Behavior: m.view.Behavior(o.Process), Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
 		}
 		if o.Decides != nil {
 			p.Decides = parley.Printable(o.Decides)

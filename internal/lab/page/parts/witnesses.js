@@ -17,7 +17,8 @@ export function Witnesses({verdict: {witnesses = [], first_event: first = 0}}) {
   const others = witnesses.filter(w => w.event !== first);
   const main = witnesses.find(w => w.event === first);
   return html`<div class="witnesses">
-    ${main ? html`<${To} ...${main} first=${true}/>` : html`<p class="why">The end of the run shows it${others.length > 0 ? ", after:" : "."}</p>`}
+    ${main ? html`<${To} ...${main} first=${true}/>`
+      : html`<p class="why">The end of the run shows it${others.length > 0 ? ", after:" : "."}</p>`}
     ${main && others.length > 0 && html`<p class="why">Together with:</p>`}
     ${others.length > 0 && html`<ul>${others.slice(0, most).map(w => html`
       <li key=${w.event}><${To} ...${w}/></li>`)}</ul>`}
