@@ -99,7 +99,7 @@ func TestListsAreAligned(t *testing.T) {
 	if n := evaluate[int](b, `new Set([...document.querySelectorAll(".lessons .steps > li")].map(li => li.offsetWidth)).size`); n != 1 {
 		t.Errorf("the steps have %d widths", n)
 	}
-	b.follow("#/traitor?level=1")
+	b.follow("#/traitor?level=6")
 	b.until(`document.querySelectorAll(".alike button").length > 1`)
 	if n := evaluate[int](b, `new Set([...document.querySelectorAll(".alike button")].map(b => b.offsetTop)).size`); n != 1 {
 		t.Errorf("the buttons stand in %d rows", n)
