@@ -78,7 +78,7 @@ function line(svg, ground, axis, {run, moveTo}) {
     const time = timeAt(event, run.peek()), wanted = placeOf(known, time);
     const at = Math.min(wanted, end);
     past.textContent = axis === "x" && wanted > end + 1 ? `the cursor is at ${number(time)} →` : "";
-    set(past, {x: at - 6, y: from - 4});
+    set(past, {x: at - 8, y: from + 5});
     const over = event >= (run.peek().answer?.report.events ?? 0); // nothing is still to come
     if (axis === "x") set(veil, {x: at, width: over ? 0 : Math.max(0, box.x + box.width - at)});
     set(mark, {[axis + 1]: at, [axis + 2]: at});
