@@ -1,6 +1,9 @@
 package parley
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+)
 
 // ExternalEvent is a request to a process, or a delivery or indication of a process.
 type ExternalEvent struct {
@@ -81,6 +84,23 @@ type RunConditions struct {
 	// Network and Processes are the other faults of the run.
 	Network   NetworkFaults
 	Processes ProcessFaults
+}
+
+// Excess says that Faulty processes are faulty, and m = M: the reason for a promise that does not hold because Faulty
+// is larger than M.
+func (a RunConditions) Excess() string { return a.ExcessOf(a.Faulty, "is faulty", "are faulty") }
+
+// ExcessDown says so of processes that are faulty or were down for a time; failed is their number.
+func (a RunConditions) ExcessDown(failed int) string {
+	return a.ExcessOf(failed, "is faulty or was down for a time", "are faulty or were down for a time")
+}
+
+// ExcessOf says so of failed processes that have the words is or, if there are several, are in common.
+func (a RunConditions) ExcessOf(failed int, is, are string) string {
+	if failed == 1 {
+		return fmt.Sprintf("1 process %s, and m = %d", is, a.M)
+	}
+	return fmt.Sprintf("%d processes %s, and m = %d", failed, are, a.M)
 }
 
 // NetworkFaults are the faults of links between processes that were up.

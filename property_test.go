@@ -76,6 +76,21 @@ func TestPromised(t *testing.T) {
 	}
 }
 
+// The reason for a promise that does not hold has one process in the singular.
+func TestExcess(t *testing.T) {
+	a := parley.RunConditions{M: 0, Faulty: 1}
+	for _, c := range []struct{ is, want string }{
+		{a.Excess(), "1 process is faulty, and m = 0"},
+		{parley.RunConditions{M: 1, Faulty: 2}.Excess(), "2 processes are faulty, and m = 1"},
+		{a.ExcessDown(1), "1 process is faulty or was down for a time, and m = 0"},
+		{a.ExcessDown(3), "3 processes are faulty or were down for a time, and m = 0"},
+	} {
+		if c.is != c.want {
+			t.Errorf("got %q, want %q", c.is, c.want)
+		}
+	}
+}
+
 // Sums and products of traffic saturate at the largest number.
 func TestTraffic(t *testing.T) {
 	const most = math.MaxUint64

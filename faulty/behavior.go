@@ -175,7 +175,7 @@ func Parse(text string) (Behavior, error) {
 		return Behavior{}, fmt.Errorf("unknown behavior %q: %s", text, hint)
 	}
 	unknown := fmt.Errorf("%q is not a crash: allowed are crash@rR, crash@rR:K with R and K up to 65535, "+
-		"and crash@DURATION, as in crash@r2:3 or crash@5ms", text)
+		"and crash@DURATION, as in crash@r2:3 or crash@5ms (1 tick is 1ns)", text)
 	if in, isRound := strings.CutPrefix(when, "r"); isRound {
 		r, k, mid := strings.Cut(in, ":")
 		round, err := strconv.ParseUint(r, 10, 16)

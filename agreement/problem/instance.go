@@ -286,7 +286,7 @@ func Lacks(a parley.RunConditions, bound func(n, m int) error) string {
 	case err != nil:
 		return err.Error()
 	case a.Faulty > a.M:
-		return fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		return a.Excess()
 	}
 	return ""
 }

@@ -147,8 +147,11 @@ func Consensus() []parley.Property {
 // correct processes, without but, have decided.
 func undecided(number int, but parley.ID, who, all string) func(h *parley.History) string {
 	why := "fewer than " + strconv.Itoa(number) + " correct " + all + " decide"
-	if number == 1 {
+	switch {
+	case number == 1:
 		why = "no correct " + who + " decides"
+	case but != parley.All:
+		why += ", not counting the source"
 	}
 	return func(h *parley.History) string {
 		decided := Decisions(h)

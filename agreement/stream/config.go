@@ -2,7 +2,6 @@ package stream
 
 import (
 	"flag"
-	"fmt"
 
 	"parley"
 	"parley/agreement/problem"
@@ -139,7 +138,7 @@ func (c Config) promises(a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		lacks = err.Error()
 	case a.Faulty+a.Away > a.M:
-		lacks = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+		lacks = a.ExcessDown(a.Faulty + a.Away)
 	case a.Away > 0 && a.N < 2*a.M+2:
 		lacks = "a process that rejoins needs the reports of m+1 correct other processes, so n >= 2m+2 " +
 			"is necessary"

@@ -45,15 +45,15 @@ func (c Config) viewPromises(a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		safe = err.Error()
 	case a.Faulty > a.M:
-		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		safe = a.Excess()
 	case a.Processes.LostDisk && a.Faulty+a.Away > a.M:
-		safe = fmt.Sprintf("%d processes are faulty or restarted without their disk, and m = %d", a.Faulty+a.Away, a.M)
+		safe = a.ExcessOf(a.Faulty+a.Away, "is faulty or restarted without its disk", "are faulty or restarted without their disks")
 	}
 	live := safe
 	switch {
 	case live != "":
 	case a.Faulty+a.Away > a.M:
-		live = fmt.Sprintf("%d processes are faulty or were down for a time, and m = %d", a.Faulty+a.Away, a.M)
+		live = a.ExcessDown(a.Faulty + a.Away)
 	case a.Network.Lost || a.Network.Cut || a.Network.Disconnected:
 		live = "messages were lost, so no view is certain to succeed in a known time"
 	case a.Processes.Paused:

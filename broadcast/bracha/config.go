@@ -82,7 +82,7 @@ func flags(fs *flag.FlagSet, c *Config) func(*Config, parley.Naming) error {
 
 // promises returns which properties hold under the conditions of a run.
 func promises(a parley.RunConditions) []parley.Promise {
-	safe := fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+	safe := a.Excess()
 	live := safe
 	if a.Faulty <= a.M {
 		safe = ""

@@ -3,7 +3,6 @@ package cuts
 import (
 	"cmp"
 	"flag"
-	"fmt"
 	"iter"
 	"slices"
 
@@ -128,9 +127,10 @@ func promises(c Config, a parley.RunConditions) []parley.Promise {
 	case err != nil:
 		safe = err.Error()
 	case a.Faulty > a.M:
-		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		safe = a.Excess()
 	case a.Faulty+a.Away > a.M && (a.Processes.LostDisk || a.Processes.Restarted && !c.Durable):
-		safe = fmt.Sprintf("%d processes are faulty or restarted without their state, and m = %d", a.Faulty+a.Away, a.M)
+		safe = a.ExcessOf(a.Faulty+a.Away, "is faulty or restarted without its state",
+			"are faulty or restarted without their state")
 	}
 	live := safe
 	switch {

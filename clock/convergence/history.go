@@ -264,7 +264,7 @@ func (p *Plan) lacks(a parley.RunConditions) string {
 	}
 	switch {
 	case a.Faulty > a.M:
-		return fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		return a.Excess()
 	case !p.proved():
 		return fmt.Sprintf("delta = %d, and the theorem needs %d", p.Delta, p.Theorem)
 	case a.Network.Late:

@@ -110,7 +110,7 @@ func (t towerConfig) promises(a parley.RunConditions) []parley.Promise {
 	case !t.given && bound != nil:
 		safe = bound.Error()
 	case failed > a.M:
-		safe = fmt.Sprintf("%d processes are faulty or lost their disks, and m = %d", failed, a.M)
+		safe = a.ExcessOf(failed, "is faulty or lost its disk", "are faulty or lost their disks")
 	case t.given && a.Network.Doubled:
 		safe = "a link doubled a payload for broadcast"
 	case t.given && a.SourceFaulty && a.Worst > parley.CrashFaults:

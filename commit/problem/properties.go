@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -246,14 +247,21 @@ func (v electorate) termination(h *parley.History) error {
 		}
 	}
 	votes := votes(h)
+	var stuck []string
 	for id := range v.voters.Minus(decided).Minus(h.Faulty).All() {
 		if _, voted := votes[id]; !voted {
 			continue
 		}
-		if blocked.Has(id) {
-			return fmt.Errorf("%s is blocked", h.Name(id))
+		if !blocked.Has(id) {
+			return fmt.Errorf("%s did not decide", h.Name(id))
 		}
-		return fmt.Errorf("%s did not decide", h.Name(id))
+		stuck = append(stuck, h.Name(id))
+	}
+	switch last := len(stuck) - 1; {
+	case last == 0:
+		return fmt.Errorf("%s is blocked", stuck[0])
+	case last > 0:
+		return fmt.Errorf("%s and %s are blocked", strings.Join(stuck[:last], ", "), stuck[last])
 	}
 	return nil
 }

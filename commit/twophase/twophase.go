@@ -353,7 +353,7 @@ func (p *process) replay(record string) bool {
 // show shows what a process that has voted yes waits for.
 func (p *process) show(shown *parley.Shown) {
 	switch {
-	case p.self == coordinator && p.voted && p.state == problem.Initial:
+	case p.self == coordinator && p.voted && p.state == problem.Initial && !p.ended:
 		missing := parley.Everyone(p.c.N).Minus(p.yes)
 		missing.Remove(p.self)
 		shown.Derive(problem.Waits("the votes of " + shown.List(missing)))

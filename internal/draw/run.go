@@ -20,6 +20,8 @@ type Run struct {
 	Trees []Tree
 	// Cuts are the times in which links between processes lose everything.
 	Cuts []Cut
+	// Crashed are the faulty processes that crash without an event, each with the time.
+	Crashed map[parley.ID]parley.Tick
 	// Tainted are events that depend on what broke a property.
 	Tainted map[uint64]bool
 	// Steps reports that times are numbers of steps, because nothing determines the delays. Such a run has no clocks.
@@ -73,6 +75,7 @@ func (r *Run) parts() (parts []Part, names []string) {
 	}
 	stages, staged := reading.StagesOf(r.Protocol, r.Events, r.Style)
 	if staged {
+		stages.Crash(r.Crashed)
 		add(StagesPicture, Stages{r.Style, stages, unit, r.Cuts})
 	}
 	rounds := r.Protocol.Timing == parley.Synchronous

@@ -424,7 +424,7 @@ func hiddenProcesses(s reading.Style, shown, n int) string {
 	if shown >= n {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s and their messages are not drawn: --trace writes all to a file.",
+	return fmt.Sprintf("%s to %s and their messages are not drawn; a trace has all of them.",
 		s.Called(parley.ID(shown)), s.Called(parley.ID(n-1)))
 }
 
@@ -480,12 +480,12 @@ func (c *space) legend() (out legend) {
 		out.remark("Texts without room are left out or end in …: point at a sign or an arrow to read them.")
 	}
 	if c.alive > 0 {
-		out.remark(prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn: --alive draws them.")
+		out.remark(prose.Count(c.alive, "sign of life is", "signs of life are") + " not drawn.")
 	}
 	out.remark(hiddenProcesses(c.Style, c.lanes, c.Protocol.N))
 	if c.left > 0 {
 		out.remark(prose.Count(uint64(c.left), "later event is", "later events are") +
-			" not drawn: --trace writes all to a file.")
+			" not drawn; a trace has all of them.")
 	}
 	return out
 }

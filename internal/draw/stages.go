@@ -301,7 +301,7 @@ func (l *lanes) legend() (out legend) {
 	}
 	if l.hidden > 0 {
 		out.remark(prose.Count(uint64(l.hidden), "more lane is", "more lanes are") +
-			" not drawn: --trace writes all to a file.")
+			" not drawn; a trace has all of them.")
 	}
 	if left := len(l.Messages) - l.drawn; left > 0 {
 		out.remark(prose.Count(uint64(left), "message is", "messages are") + " not drawn.")

@@ -51,7 +51,7 @@ var planHelp = map[string]string{
 	"heal":  "`time` from which links neither lose nor delay messages, in ticks or with a unit (default: never)",
 	"until": "`time` at which the run ends, in ticks or with a unit (default: when nothing is due)",
 	"promised": "delays and clock errors that the protocol may rely on, a `mapping`, as in '{delay: 900, " +
-		"offset: 5ms, drift: 100}' (default: what the other flags imply)",
+		"offset: 5ms, drift: 100}' (default: what the other settings imply)",
 	"steps": "maximum `number` of steps of the run",
 }
 

@@ -1,6 +1,9 @@
 package form
 
 import (
+	"fmt"
+
+	"parley"
 	"parley/internal/draw/reading"
 	"parley/internal/naming"
 	"parley/run"
@@ -30,4 +33,16 @@ func (r Run) Header(facts trace.Facts) trace.Header {
 	h := r.Spec.Header(facts)
 	h.Args, h.Names = r.Args, string(r.Names)
 	return h
+}
+
+// Crashing describes the faulty processes that crash as their behavior says, at a time of which no event tells.
+func (r Run) Crashing() []string {
+	out := []string{}
+	for id := range parley.ID(r.Protocol.N) {
+		if when, ok := CrashTime(r.Faulty[id]); ok {
+			out = append(out, fmt.Sprintf("%s is faulty and crashes at tick %d: from then on it sends nothing and handles "+
+				"nothing that arrives; the story has no event of this crash", r.Names.Full(id), when.Nanoseconds()))
+		}
+	}
+	return out
 }

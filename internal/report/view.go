@@ -116,12 +116,24 @@ func (v *View) Outcomes() []reading.Outcome {
 	})
 }
 
-// behavior names the behavior of a faulty process. In an explored run, the explorer chooses its actions.
+// Behavior describes the behavior of a process that is faulty from the beginning; "" for any other process.
+func (v *View) Behavior(id parley.ID) string {
+	if _, is := v.run.Faulty[id]; !is {
+		return ""
+	}
+	return v.behavior(id)
+}
+
+// behavior describes the behavior of a faulty process. In an explored run, the explorer chooses its actions.
 func (v *View) behavior(id parley.ID) string {
 	if v.report.explored {
 		return "as the search found"
 	}
-	return v.run.Faulty[id].Name
+	name := v.run.Faulty[id].Name
+	if strings.HasPrefix(name, "moves:") {
+		return "chosen messages"
+	}
+	return name
 }
 
 // origin says where the run comes from.
@@ -418,6 +430,16 @@ func (v *View) Drawing(events []trace.Event) *draw.Run {
 		for _, order := range one.Property.Tainted(v.report.history) {
 			r.Tainted[order] = true
 		}
+	}
+	for id, how := range v.run.Faulty { // order: each process has its own time
+		when, ok := form.CrashTime(how)
+		if !ok {
+			continue
+		}
+		if r.Crashed == nil {
+			r.Crashed = make(map[parley.ID]parley.Tick)
+		}
+		r.Crashed[id] = parley.Tick(when)
 	}
 	for _, l := range v.run.Plan.Links {
 		if l.Loss == 1 {

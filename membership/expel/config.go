@@ -228,7 +228,7 @@ func calm(h *parley.History, m int) string {
 func promises(a parley.RunConditions) []parley.Promise {
 	safe := ""
 	if a.Faulty > a.M {
-		safe = fmt.Sprintf("%d processes are faulty, and m = %d", a.Faulty, a.M)
+		safe = a.Excess()
 	}
 	live := safe
 	switch err := Bound(a.N, a.M); {

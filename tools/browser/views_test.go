@@ -165,10 +165,30 @@ func TestExploreOpensTheRun(t *testing.T) {
 			other.says(shown)
 			other.follow(hash)
 			other.says("drop that file")
+			// The link that is copied has the moves, and needs no file.
+			_, fragment, _ := strings.Cut(b.copied("Copy link"), "#")
+			other.follow("#" + fragment)
+			other.until(`document.querySelector(".taken .fares .bad")?.textContent.includes("non-blocking")`)
+			other.press("Open in Run")
+			other.says("from a walk")
+			other.until(`location.hash.startsWith("#/run?t=") && document.querySelector(".foot")`)
+			if got := evaluate[string](other, "location.hash"); got[:15] != hash[:15] {
+				t.Errorf("the copied link leads to %s, want the run of %s", got, hash)
+			}
 			other.clean()
 			b.clean()
 		})
 	}
+}
+
+// copied presses a button at the top and returns what the page copies.
+func (b *tab) copied(label string) string {
+	b.t.Helper()
+	return evaluate[string](b, `new Promise((done, fail) => {
+		Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: async text => done(text)}});
+		const found = [...document.querySelectorAll(".top-tools button")].find(b => b.textContent === `+literal(label)+`);
+		found ? found.click() : fail(new Error("there is no such button"));
+	})`)
 }
 
 // A trace file that is dropped on the page opens its run, and a damaged one says which line is wrong.
@@ -193,6 +213,9 @@ func TestDroppedTrace(t *testing.T) {
 	drop(trace.Text)
 	b.says("from a trace file")
 	b.until(`document.querySelector(".picture svg")`)
+	if link := b.copied("Copy link (needs the file)"); !strings.Contains(link, "#/run?t=") {
+		t.Errorf("the link is %s", link)
+	}
 	drop(strings.Replace(trace.Text, `"at":`, `"at";`, 1))
 	b.says("run.jsonl cannot be opened: line ")
 	b.clean()

@@ -19,6 +19,8 @@ type Queues struct {
 	Spans []reading.WaitSpan
 	Order reading.Sequences // for the colors of messages
 	Unit  string            // of time
+	// Changed is the time of the last change that a picture of the same run shows, and Over that of the last event.
+	Changed, Over parley.Tick
 }
 
 // Empty reports whether there is nothing to draw.
@@ -90,13 +92,16 @@ func (d Queues) bars(id parley.ID) (bars []bar, rows int) {
 	return bars, len(free)
 }
 
-// end returns the time at which the picture ends: some time after the last change.
+// end returns the time at which the picture ends: some time after the last change, or with the run if that is near.
 func (d Queues) end() parley.Tick {
-	last := parley.Tick(1)
+	last := max(d.Changed, 1)
 	for _, s := range d.Spans {
 		if drawn(s) {
 			last = max(last, s.Begins, s.Ends)
 		}
+	}
+	if d.Over <= last*7/5 {
+		return max(last+last/7, d.Over)
 	}
 	return last + last/7
 }
@@ -205,6 +210,10 @@ func (s *sketch) bar(b bar, y int) {
 		role = "cell"
 	}
 	s.used[role] = true
+	if b.Until == 0 {
+		s.used["on"] = true
+		s.line("light", x+w, y+barHeight/2, x+w+10, y+barHeight/2).Arrow = true
+	}
 	m := s.rect(role, x, y, w, barHeight)
 	m.Value, m.Faulty = b.Value, !held
 	if held {
@@ -249,6 +258,8 @@ func (s *sketch) words(b bar) string {
 	text += " from " + prose.Number(uint64(b.Begins))
 	if b.Until > 0 {
 		text += " to " + prose.Number(uint64(b.Ends))
+	} else {
+		text += " to the end of the run, at " + prose.Number(uint64(s.Over))
 	}
 	for i, part := range b.parts {
 		if i == 3 {
@@ -287,6 +298,10 @@ func (s *sketch) legend(y int) int {
 	}
 	sign("cell", "a message that is held back")
 	sign("stage", "the process waits, and holds its locks")
+	if s.used["on"] {
+		s.line("light", x, y, x+26, y).Arrow = true
+		s.text("note", x+33, y+4, "", "to the end of the run, at "+prose.Number(uint64(s.Over)))
+	}
 	if s.used["more"] {
 		y += 20
 		s.text("note", 0, y+4, "",

@@ -80,6 +80,23 @@ func StagesOf(p parley.Protocol, events []trace.Event, s Style) (out Stages, ok 
 	return r.out, true
 }
 
+// Crash ends the lanes of processes at the times of their crashes, of which no event tells.
+func (s *Stages) Crash(crashed map[parley.ID]parley.Tick) {
+	for i := range s.Lanes {
+		lane := &s.Lanes[i]
+		when, ok := crashed[lane.At]
+		if !ok || when > s.Over {
+			continue
+		}
+		after := slices.IndexFunc(lane.Spans, func(span StageSpan) bool { return span.Since >= when })
+		if after > 0 {
+			lane.Spans = lane.Spans[:after]
+		}
+		lane.Spans = append(lane.Spans, StageSpan{parley.NoStage, when, 0})
+		s.Changed = max(s.Changed, when)
+	}
+}
+
 // progress returns what an event makes of its process.
 func (r *stageReader) progress(e trace.Event) parley.Progress {
 	switch e.Op {

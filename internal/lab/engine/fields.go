@@ -83,7 +83,7 @@ func behaviorsOf(p parley.Protocol) []Choice {
 			choices = append(choices, Choice{b.Name, b.Model.String()})
 		}
 	}
-	for _, name := range []string{"crash@r1", "crash@r1:2", "crash@1µs"} {
+	for _, name := range []string{"crash@r1", "crash@r1:2", "crash@1000ns"} {
 		b, err := faulty.Parse(name)
 		if err == nil && b.Suits(p) == nil && strings.HasPrefix(name, "crash@r") == (p.Timing == parley.Synchronous) {
 			choices = append(choices, Choice{name, b.Model.String()})

@@ -121,7 +121,7 @@ type TimeSpan struct {
 func (m *made) answer(_ aboutRun) (any, error) {
 	a := RunAnswer{
 		Report: m.report, Command: m.command(),
-		Plan:   append([]string{}, m.Plan.Describe(m.Names.Full)...),
+		Plan:   append(m.Crashing(), m.Plan.Describe(m.Names.Full)...),
 		Rounds: m.roundSpans(), Times: m.drawn.times(), Stepped: m.drawn.stepped,
 		Pictures: m.pictures(), Owners: []string{}, Processes: m.processes(),
 	}
@@ -170,7 +170,7 @@ func (m *made) processes() (all []Process) {
 	for _, o := range m.view.Outcomes() {
 		p := Process{
 			Name: m.Names.Full(o.Process), Ref: scene.Process(o.Process), Faulty: faulty.Has(o.Process),
-			Behavior: m.Faulty[o.Process].Name, Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
+			Behavior: m.view.Behavior(o.Process), Source: m.Protocol.Proposers.Has(o.Process), Decided: o.Decided,
 		}
 		if o.Decides != nil {
 			p.Decides = parley.Printable(o.Decides)
@@ -227,6 +227,8 @@ func queuesOf(m *made) queues.Queues {
 		q.Unit = "steps"
 	}
 	q.Order, _ = reading.Sequence(m.Protocol, m.drawn.events, q.Style)
+	stages, _ := reading.StagesOf(m.Protocol, m.drawn.events, q.Style)
+	q.Changed, q.Over = stages.Changed, m.drawn.timeOf(uint64(len(m.drawn.events)))
 	return q
 }
 

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,61 @@ func TestWaiting(t *testing.T) {
 		if want == nil && said != nil {
 			t.Errorf("%s: %q", name, said)
 		}
+	}
+}
+
+// A process that has decided waits for nothing. What waits for ever has an arrow, on the scale of the picture above.
+func TestWaitingForever(t *testing.T) {
+	e := newEngine()
+	for name, want := range map[string]bool{"twophase": false, "twophase-blocks": true} {
+		text, err := fs.ReadFile(scenarios.Files, name+".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[string]any{"scenario": string(text)}
+		for _, p := range answers[engine.WaitingAnswer](t, e, map[string]any{"ask": "waiting", "run": of}).Processes {
+			for _, s := range p.Spans {
+				if forever := s.Until == 0; forever && !want {
+					t.Errorf("%s: %s %s", name, p.Name, words(s))
+				}
+			}
+		}
+		picture := func(of map[string]any, name string) string {
+			return answers[engine.PictureAnswer](t, e, map[string]any{"ask": "picture", "name": name, "run": of}).SVG
+		}
+		svg := picture(of, "waiting")
+		if strings.Contains(svg, "to the end of the run, at 40,200") != want {
+			t.Errorf("%s: %s", name, svg)
+		}
+		scale := regexp.MustCompile(`<line class="guide" [^>]*data-value="[^"]*"[^>]*>`)
+		x := regexp.MustCompile(`(x1|data-value)="[^"]*"`)
+		places := func(svg string) (out []string) {
+			for _, mark := range scale.FindAllString(svg, -1) {
+				out = append(out, strings.Join(x.FindAllString(mark, -1), " "))
+			}
+			return out
+		}
+		if one, other := places(svg), places(picture(of, "stages")); len(one) < 3 || !slices.Equal(one, other) {
+			t.Errorf("%s: the scales are %q and %q", name, one, other)
+		}
+	}
+}
+
+// A faulty process that crashes as its behavior says has no event of that. The plan and the picture show it.
+func TestCrashOfBehavior(t *testing.T) {
+	e := newEngine()
+	of := map[string]any{"protocol": "twophase", "flags": map[string]string{"n": "3", "faulty": "1=crash@500ns", "beyond-bound": "true"}}
+	run := answers[engine.RunAnswer](t, e, map[string]any{"ask": "run", "run": of})
+	if len(run.Plan) != 1 || !strings.HasPrefix(run.Plan[0], "P1 is faulty and crashes at tick 500: ") {
+		t.Errorf("the plan is %q", run.Plan)
+	}
+	svg := answers[engine.PictureAnswer](t, e, map[string]any{"ask": "picture", "name": "stages", "run": of}).SVG
+	if !strings.Contains(svg, "P1 is down from 500") || strings.Contains(svg, "P1 is committed") {
+		t.Error(svg)
+	}
+	form := answers[engine.FormAnswer](t, e, map[string]any{"ask": "form", "run": of})
+	if !slices.ContainsFunc(form.Behaviors, func(c engine.Choice) bool { return c.Name == "crash@1000ns" }) {
+		t.Errorf("the form offers %v", form.Behaviors)
 	}
 }
 

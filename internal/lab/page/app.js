@@ -2,7 +2,7 @@
 
 import {capital, html, render, use, useEffect, useRef, useState} from "./lib.js";
 import {form, trouble} from "./engine.js";
-import {about, begin, cursor, events, here, notice, place, run, title, view} from "./store.js";
+import {about, begin, cursor, events, here, needsFile, notice, place, run, title, view} from "./store.js";
 import "./files.js";
 import {helping, list} from "./keys.js";
 import {isDark, theme, toggle} from "./theme.js";
@@ -33,7 +33,7 @@ const views = [
 
 function Header({current}) {
   use(theme);
-  const shown = use(run), where = use(place);
+  const shown = use(run), where = use(place), file = use(needsFile);
   const onRun = current === "run" && shown.answer;
   const within = views.find(v => v.name === current)?.within;
   return html`
@@ -42,7 +42,9 @@ function Header({current}) {
       <nav aria-label="Main">${views.filter(v => !v.within).map(v => html`
         <a href=${"#/" + v.name} aria-current=${v.name === current ? "page" : v.name === within ? "true" : null}
           onClick=${e => { if (v.name === "run" && where) back(e); }}>${v.title}</a>`)}</nav>
-      <div class="top-tools">${onRun && html`<${Copy} text=${shortLink} label="Copy link" done="Link copied"/><${Export}/>`}
+      <div class="top-tools">${onRun && html`
+          <${Copy} text=${shortLink} label=${file ? "Copy link (needs the file)" : "Copy link"} done="Link copied"
+            title=${file && "The link says which run it is. Only the trace file has the run: send the file, too."}/><${Export}/>`}
         <button class="tool keys-button" aria-label="Keys" title="Keys (?)" onClick=${() => { helping.value = true; }}>?</button>
         <button class="tool" aria-label=${isDark() ? "Light" : "Dark"} title=${isDark() ? "Light" : "Dark"} onClick=${toggle}>
           <${Icon} name=${isDark() ? "sun" : "moon"}/></button></div>

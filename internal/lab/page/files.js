@@ -46,11 +46,12 @@ function bundle(files) {
  * Shows the run of a trace. If the address is already a link to this trace, it keeps its place.
  * @param {string} text
  * @param {string} name says where the trace comes from
+ * @param {string} link is the fragment of the walk that makes the run, if there is one
  */
-export async function openTrace(text, name) {
+export async function openTrace(text, name, link = "") {
   const {report, nodes} = await ask({ask: "run", run: {trace: text}});
   const hash = nodes?.hash ?? report.trace_hash;
-  keepTrace(text, hash, name);
+  keepTrace(text, hash, name, link);
   await openHash(hash, nodes ? "" : hash);
 }
 

@@ -5,7 +5,7 @@ import {batch, computed, effect, signal} from "./vendor/signals.js";
 import {ask} from "./engine.js";
 import {capital, debounced} from "./lib.js";
 import {read, write} from "./link.js";
-import {traceText} from "./traces.js";
+import {traceLink, traceText} from "./traces.js";
 
 /** The answer to "about": the protocols and the gallery. */
 export const about = signal(null);
@@ -56,6 +56,9 @@ export const notice = signal("");
 
 /** Whether the form is open. */
 export const editing = signal(false);
+
+/** Whether the run is not that of the form, which cannot make one as it is. */
+export const outdated = signal(false);
 
 /** The number of events of the run. */
 export const events = computed(() => run.value.answer?.report.events ?? 0);
@@ -179,9 +182,13 @@ export const here = () => write({
   at: cursor.peek() === events.peek() ? null : cursor.peek(), hash: run.peek().answer?.report.trace_hash,
 });
 
-/** Returns the whole address of what the page shows. */
+/** Whether the link to the run works only where its trace file is. */
+export const needsFile = computed(() => Boolean(place.value?.t && run.value.answer) && !traceLink(place.value.t));
+
+/** Returns the whole address of what the page shows. If moves make the run, it leads to these. */
 export async function link() {
-  return location.href.replace(/#.*/s, "") + await here();
+  const t = place.peek()?.t;
+  return location.href.replace(/#.*/s, "") + (t && traceLink(t) || await here());
 }
 
 // The address that is shown. If it is another one, the reader has followed a link, of which the page has yet to hear.

@@ -1,5 +1,5 @@
 // The traces that were opened in this tab: runs that a search found, and files of the reader. A trace is too long for a
-// link, so a link has the beginning of its hash.
+// link, so the address has the beginning of its hash. A run that moves make has a link with these.
 
 const memory = new Map();
 const prefix = "parley-trace-";
@@ -9,11 +9,13 @@ const prefix = "parley-trace-";
  * @param {string} text
  * @param {string} hash of the trace
  * @param {string} name says where it comes from
+ * @param {string} link is the fragment of the walk that makes the run; empty for none
  */
-export function keepTrace(text, hash, name) {
+export function keepTrace(text, hash, name, link) {
   const key = hash.slice(0, 8);
-  memory.set(key, {text, name});
-  try { sessionStorage.setItem(prefix + key, JSON.stringify({text, name})); } catch { /* it lasts until a reload */ }
+  const kept = {text, name, link};
+  memory.set(key, kept);
+  try { sessionStorage.setItem(prefix + key, JSON.stringify(kept)); } catch { /* it lasts until a reload */ }
 }
 
 /** Returns the trace with a key, or undefined. */
@@ -33,3 +35,6 @@ export const traceText = key => known(key)?.text;
 
 /** Returns where a trace comes from. */
 export const traceName = key => known(key)?.name ?? "from a trace file";
+
+/** Returns the fragment of the walk that makes the run of a trace, or "": then only the file has the run. */
+export const traceLink = key => known(key)?.link ?? "";

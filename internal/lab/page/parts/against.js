@@ -25,7 +25,8 @@ function near(place, answer) {
 }
 
 /** What a place is, in a few words. */
-const called = place => place.g ? card(place.g)?.shows ?? place.g : place.s ?? (place.t ? "a trace" : "a scenario file");
+const called = place => (place.g ? card(place.g)?.shows ?? place.g : place.s ?? (place.t ? "a trace" : "a scenario file")) +
+  (place.g && Object.keys(place.flags).length ? ", changed" : "");
 
 /** @param {{place: any, answer: any}} props the run to compare */
 export function Against({place, answer}) {

@@ -6,7 +6,7 @@ import {link, notice, run} from "../store.js";
 import {longest} from "../link.js";
 
 /** Copies a text, and says on the button that it did. */
-export function Copy({text, label, done = "Copied"}) {
+export function Copy({text, label, done = "Copied", title = ""}) {
   const [copied, say] = useState(false);
   const copy = async () => {
     try {
@@ -19,7 +19,7 @@ export function Copy({text, label, done = "Copied"}) {
         ? "The browser does not let the page copy: copy the address instead." : err.message;
     }
   };
-  return html`<button onClick=${copy} aria-live="polite">${copied ? done : label}</button>`;
+  return html`<button onClick=${copy} title=${title || null} aria-live="polite">${copied ? done : label}</button>`;
 }
 
 /** Returns the link, if it is short enough to be sent. */

@@ -88,7 +88,7 @@ export function Processes({form, faulty, values, edit, wrong}) {
               ${!known && html`<option value=${how} selected>${how}</option>`}
               ${behaviors.map(b => html`<option value=${b.name} selected=${b.name === how} title=${b.says}>${b.name}</option>`)}</select>
             ${how.includes("@") && html`<input class="how" value=${how} aria-label=${`Behavior of ${name} in detail`}
-              title="When it crashes: in a round and after a number of messages, as in crash@r1:2, or at a time"
+              title="When it crashes: in a round after some messages, as in crash@r1:2, or at a time, as in crash@790ns (790 ticks)"
               spellcheck="false" onInput=${e => setFaulty(i, e.target.value)}/>`}</div>`;
       })}</div>
       ${wrong.faulty && html`<p class="wrong">${wrong.faulty}</p>`}${wrong.values && html`<p class="wrong">${wrong.values}</p>`}

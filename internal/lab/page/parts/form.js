@@ -2,7 +2,7 @@
 // the address is replaced, so that "back" leads to the run before the form.
 
 import {capital, html, use, useAnswer, useEffect, useRef, useState} from "../lib.js";
-import {about, card, change, place, run, settingOf} from "../store.js";
+import {about, card, change, outdated, place, run, settingOf} from "../store.js";
 import {helpOf, Input, Labeled, Processes, Search} from "./fields.js";
 import {Icon} from "./icon.js";
 
@@ -12,9 +12,19 @@ const elsewhere = [...mainFields, "faulty", "values", "beyond-bound"];
 /** Whether two places are the same run. */
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
+/** What being within the bound means for a run with these verdicts; null: it is not made yet. */
+function within(verdicts) {
+  if (!verdicts) return "Within the bound.";
+  const not = verdicts.filter(v => v.outcome.startsWith("not promised"));
+  if (!not.length) return "Within the bound: what the theorem promises must hold.";
+  const why = [...new Set(not.map(v => v.because))].map(because =>
+    `${not.filter(v => v.because === because).map(v => v.property).join(", ")} (${because})`);
+  return `n and m are within the bound, but this run does not get every promise. Not promised: ${why.join("; ")}.`;
+}
+
 export function Form() {
   const shown = use(place) ?? {s: about.peek().protocols[0].name, flags: {}};
-  const {error: runError, busy} = use(run);
+  const {answer: made, error: runError, busy} = use(run);
   const [draft, setDraft] = useState(shown);
   const written = useRef(shown); // the last place that the form asked for
   if (!same(shown, written.current)) { // another run was opened
@@ -34,6 +44,13 @@ export function Form() {
     written.current = draft;
     change(draft);
   }, [got]);
+
+  // Until the form can make a run, the page shows the last one.
+  const stale = Boolean(got.answer?.error ?? got.error);
+  useEffect(() => {
+    outdated.value = stale;
+    return () => { outdated.value = false; };
+  }, [stale]);
 
   const wrongAll = text => html`<p class="wrong">${capital(text)}</p>`;
   if (!form) return html`<section class="card form">${got.error ? wrongAll(got.error.message) : "…"}</section>`;
@@ -79,7 +96,7 @@ export function Form() {
       </div>
       <p class=${form.within ? "theorem" : "theorem beyond"} role="status">
         ${form.within ? html`<span class="sign ok" aria-hidden="true">✓</span>
-            <span>Within the bound: what the theorem promises must hold.</span>`
+            <span>${within(same(draft, shown) && !busy ? made?.report.verdicts : null)}</span>`
           : html`<span class="sign" aria-hidden="true">✗</span>
             <span>${capital(form.bound)}. Beyond the bound nothing is promised.</span>`}
         ${(!form.within || beyond) && html`<label class="check"><input type="checkbox" checked=${beyond}
@@ -90,6 +107,7 @@ export function Form() {
       <${Text} draft=${draft} use=${y => setDraft({y, flags: {}})}/>
       ${failure && !failure.flag && !said && wrongAll((failure.line ? `line ${failure.line} of the scenario: ` : "") + failure.message)}
       ${failure?.flag && !field(failure.flag) && failure.flag !== "protocol" && wrongAll(`${failure.flag}: ${failure.message}`)}
+      ${stale && made && html`<p class="notice" role="status">The form cannot make a run yet. Below is the last run that it made.</p>`}
       ${!failure && runError && wrongAll(runError.message)}
       ${!draft.s && html`<p><button onClick=${() => setDraft({s: form.protocol.name, flags: {}})}>
         Start from the defaults of ${form.protocol.name}</button></p>`}

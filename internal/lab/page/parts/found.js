@@ -50,7 +50,8 @@ function Properties({list, broken, exhausted}) {
       const breaks = broken.find(f => f.property === j.property);
       const [sign, how, says] = breaks ? ["✗", breaks.promised ? "bad" : "broken", breaks.promised ? "VIOLATED" : "breaks, not promised"]
         : judged(j, exhausted);
-      const why = [j.lacks && `not promised where ${j.lacks}`, j.vacuous && `demands nothing where ${j.vacuous}`].filter(Boolean);
+      const why = [j.lacks && `${j.promised ? "not promised in some runs" : "not promised"}: ${j.lacks}`,
+        j.vacuous && `${j.tested ? "nothing to test in some runs" : "nothing to test"}: ${j.vacuous}`].filter(Boolean);
       return html`<li class=${how}><span class="sign" aria-hidden="true">${sign}</span>
         <div><p><b>${j.property}</b> ${says}</p>${why.length > 0 && html`<p class="why">${capital(why.join("; "))}</p>`}</div></li>`;
     })}</ul>`;
@@ -59,7 +60,8 @@ function Properties({list, broken, exhausted}) {
 /** The run that was found, in words, with the way to see it. */
 function Finding({answer, of}) {
   const [finding] = answer.findings;
-  const show = () => openTrace(answer.trace, "found by a search").catch(err => { notice.value = err.message; });
+  const show = () => openTrace(answer.trace, "found by a search", answer.trail ? walkLink(of, answer.trail) : "")
+    .catch(err => { notice.value = err.message; });
   return html`
     <div class="finding">
       <h3>${answer.heading || "The run"}</h3>

@@ -44,12 +44,18 @@ export function Outcome({level, setting, answer, sent}) {
           <b>${capital(level.property)} ${broken ? "is broken" : "holds"}.</b> ${broken && capital(verdict.broken) + "."}</p>
         ${broken ? html`<p class="why">Not promised here: ${verdict.because}.</p>`
           : html`<p class="why">${capital(level.property)} demands: ${verdict?.says}.
-            ${" "}${faulty.length > 0 && `${level.seats?.length ? "What was sent" : "Your plan"} did not change that.`}</p>`}</div>
+            ${" "}${faulty.length > 0 && `${level.seats?.length ? "What was sent" : "Your plan"} did not change that.`}</p>
+            <p>${again(level)}</p>`}</div>
       <div class="row-of-buttons"><${Open} setting=${setting}/></div>
       <p class="again"><span class="mute">The same again:</span> <code>${answer.command}</code>
         ${" "}<${Copy} text=${answer.command} label="Copy"/></p>
     </section>`;
 }
+
+/** What to do after a game that broke nothing. */
+const again = level => level.can ? "You did not break it. Choose something else and try again, or press “Break it for me”."
+  : level.proof === "search" ? "You did not break it. Try again, or let the engine try everything: press “Prove it”."
+    : "You did not break it. Try again, or let the engine make many runs.";
 
 /** The end of a level: the theorem, and the way to the next level. */
 export function Theorem({level, next, how}) {

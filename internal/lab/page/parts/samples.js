@@ -3,12 +3,13 @@
 import {classes, count, html, use} from "../lib.js";
 import {openTrace} from "../files.js";
 import {notice} from "../store.js";
-import {go, moves, sample, sampleRuns} from "../walking.js";
+import {go, linkTo, model, moves, sample, sampleRuns} from "../walking.js";
 
 const many = 5;
 
-/** Shows the run of a trace in the view of runs. */
-export const openRun = trace => openTrace(trace, "from a walk").catch(err => { notice.value = err.message; });
+/** Shows the run of a trace that moves made in the view of runs. */
+export const openRun = (trace, made) => openTrace(trace, "from a walk", linkTo(model.peek(), made))
+  .catch(err => { notice.value = err.message; });
 
 export function Samples() {
   const {answer, error, busy} = use(sample);
@@ -26,7 +27,7 @@ export function Samples() {
             ${" "}${r.broken.length ? `Broken: ${r.broken.join("; ")}.` : "No property is broken."}
             ${" "}${decisions(r.decides)}</p>
           <p class="row-of-buttons"><button onClick=${() => go(r.moves)}>Walk there</button>
-            <button onClick=${() => openRun(r.trace)}>Open in Run</button></p></li>`)}</ol>`}
+            <button onClick=${() => openRun(r.trace, r.moves)}>Open in Run</button></p></li>`)}</ol>`}
     </section>`;
 }
 

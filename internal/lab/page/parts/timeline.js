@@ -2,6 +2,7 @@
 // band, and a bar above the band grows as the round goes by.
 
 import {eventAt, roundAt, timeAt} from "../store.js";
+import {number} from "../lib.js";
 import {refAt} from "./marks.js";
 
 const svgElement = name => document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -57,12 +58,14 @@ function line(svg, ground, axis, {run, moveTo}) {
   const mark = svgElement("line"), knob = svgElement("circle");
   set(mark, {class: "cursor-line", [across + 1]: from - 8, [across + 2]: to + 8});
   set(knob, {class: "cursor-knob", r: 4, ["c" + across]: from - 8});
+  const past = svgElement("text"); // where the cursor is, if the picture ends before it
+  set(past, {class: "cursor-past", "text-anchor": "end"});
   const veil = svgElement("rect"); // over what is still to come, so that bars grow with the cursor
   if (axis === "x") {
     set(veil, {class: "veil", y: from, height: to - from});
     ground.append(veil, ...svg.querySelectorAll("text.head")); // headings stay over it
   }
-  ground.append(mark, knob);
+  ground.append(mark, knob, past);
   svg.addEventListener("click", event => {
     if (!refAt(event.target)) press(event);
   });
@@ -72,7 +75,10 @@ function line(svg, ground, axis, {run, moveTo}) {
     moveTo(eventAt(placeOf(known.map(([time, place]) => [place, time]), point[axis]), run.peek()));
   };
   return event => {
-    const at = Math.min(placeOf(known, timeAt(event, run.peek())), end);
+    const time = timeAt(event, run.peek()), wanted = placeOf(known, time);
+    const at = Math.min(wanted, end);
+    past.textContent = axis === "x" && wanted > end + 1 ? `the cursor is at ${number(time)} →` : "";
+    set(past, {x: at - 8, y: from + 5});
     const over = event >= (run.peek().answer?.report.events ?? 0); // nothing is still to come
     if (axis === "x") set(veil, {x: at, width: over ? 0 : Math.max(0, box.x + box.width - at)});
     set(mark, {[axis + 1]: at, [axis + 2]: at});

@@ -17,8 +17,10 @@ export function Witnesses({verdict: {witnesses = [], first_event: first = 0}}) {
   const others = witnesses.filter(w => w.event !== first);
   const main = witnesses.find(w => w.event === first);
   return html`<div class="witnesses">
-    ${main ? html`<${To} ...${main} first=${true}/>` : html`<p class="why">No event breaks it: the end of the run shows it.</p>`}
-    ${others.length > 0 && html`<p class="why">Together with:</p><ul>${others.slice(0, most).map(w => html`
+    ${main ? html`<${To} ...${main} first=${true}/>`
+      : html`<p class="why">The end of the run shows it${others.length > 0 ? ", after:" : "."}</p>`}
+    ${main && others.length > 0 && html`<p class="why">Together with:</p>`}
+    ${others.length > 0 && html`<ul>${others.slice(0, most).map(w => html`
       <li key=${w.event}><${To} ...${w}/></li>`)}</ul>`}
     ${others.length > most && html`<p class="why">and ${others.length - most} more.</p>`}</div>`;
 }

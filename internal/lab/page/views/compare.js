@@ -17,8 +17,8 @@ import {Tables} from "../parts/tables.js";
 
 const sides = ["First run", "Second run"];
 
-/** What a run is, in a line. */
-const called = (place, report) => capital(place.g && card(place.g) ? card(place.g).shows : report.title);
+/** What a run is, in a line. What the gallery says of a scenario may be false after a change. */
+const called = (place, report) => capital(Object.keys(place.flags).length ? report.title : card(place.g)?.shows ?? report.title);
 
 /** What can be shown of both runs. */
 function choices(answers) {
@@ -40,8 +40,8 @@ function Side({i, place, shown, mark}) {
   return html`
     <section class="side" aria-label=${sides[i]}>
       <div class="side-head"><h2><span class="tag">${sides[i]}</span> ${called(place, report)}</h2>
-        <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}${faulty.length > 0 &&
-          ` · ✗ ${faulty.join(", ")}`} · seed ${report.seed}</p>
+        <p class="mute">${report.protocol}, n = ${report.n}, m = ${report.m}${faulty.length > 0 &&
+          ` · ✗ ${faulty.join(", ")}`} · seed ${report.seed}${place.g && Object.keys(place.flags).length > 0 && " · changed"}</p>
         <button onClick=${open}>Open</button></div>
       <${Showing} value=${pane}><${Steps} label=${sides[i].toLowerCase()} mark=${mark}/>${body()}<//>
     </section>`;

@@ -1,7 +1,7 @@
 // One run: pictures, tables, tree, verdict, story and state, in step with one cursor and one selection.
 
 import {capital, classes, count, html, use} from "../lib.js";
-import {card, editing, observer, place, run, title} from "../store.js";
+import {card, editing, observer, outdated, place, run, title} from "../store.js";
 import {traceName} from "../traces.js";
 import {AgainstMenu} from "../parts/against.js";
 import {Argument} from "../parts/argument.js";
@@ -28,7 +28,7 @@ function Heading() {
   return html`
     <div class="title">
       <div><h1>${capital(use(title))}</h1>
-        <p class="mute">${report.protocol}, n = ${report.n}${report.m > 0 && `, m = ${report.m}`}
+        <p class="mute">${report.protocol}, n = ${report.n}, m = ${report.m}
           ${faulty.map((p, i) => html`${i ? ", " : " · "}${p.name} <span class="sign">✗</span>${p.behavior && ` ${p.behavior}`}`)}
           ${answer.nodes ? " · from traces of nodes" : where.t ? " · " + traceName(where.t) : ` · seed ${report.seed}`}
           ${changed && " · changed"}
@@ -54,7 +54,7 @@ const hint = html`<span class="mute hint">press anything: all views show it</spa
 
 export function Run() {
   const {answer, error, busy} = use(run);
-  const open = use(editing), sees = Boolean(use(observer));
+  const open = use(editing), sees = Boolean(use(observer)), old = use(outdated);
   const traced = Boolean(use(place)?.t); // a trace cannot be changed
   if (!answer) {
     return html`${error && html`<div class="title"><h1>No run yet</h1></div>
@@ -68,7 +68,7 @@ export function Run() {
   return html`
     <${Heading}/><${Machine}/>
     ${open && !traced && html`<${Form}/>`}
-    <div class=${classes({run: true, busy, sees})}>
+    <div class=${classes({run: true, busy, sees, outdated: old})}>
       <div class="area-a">${pictures.slice(0, messages).map(picture)}<${Waiting}/>${pictures.slice(messages).map(picture)}
         ${answer.owner && html`<${Tree}/>`}<${Argument}/></div>
       <div class="area-b"><${Selected}/><${Verdict}/><${Tables}/><${Knowledge}/></div>

@@ -132,7 +132,9 @@ export function Traitor() {
     <div class="title far"><div><h1>${level.title}</h1>
       <p class="mute">
         ${number > 0 && `level ${number} of ${levels.peek().length} · `}${level.protocol}${n && `, n = ${n}`}${m && `, m = ${m}`}
-        ${level.seats?.length > 0 && ` · you are ${level.seats.join(" and ")}`}</p></div>
+        ${level.seats?.length > 0 && ` · you are ${level.seats.join(" and ")}`}</p>
+      <p class="words"><span>In this game you are on the side of the faults: choose what a faulty process sends, or what fails, and
+        try to break a property. Where the theorem says that nobody can, let the engine prove it.</span></p></div>
       <${Copy} text=${whole} label="Copy link" done="Link copied"/></div>
     <div class="traitor"><${Levels} current=${level.id}/><${Level} key=${level.id} level=${level} g=${g}/></div>`;
 }

@@ -70,7 +70,7 @@ export function Walk() {
             <button disabled=${!list.length || busy} onClick=${() => go([])}>Start over</button>
             <button disabled=${answer.next.length !== 1 || busy} onClick=${forward}
               title="Take moves as long as only one is possible (→)">To the next choice</button>
-            <button class="primary" disabled=${!answer.trace} onClick=${() => openRun(answer.trace)}>Open in Run</button></div>
+            <button class="primary" disabled=${!answer.trace} onClick=${() => openRun(answer.trace, list)}>Open in Run</button></div>
           <${Possible}/><${Samples}/></div>
         <div class="walk-run"><${Taken}/><${SoFar}/></div>
       </div>
