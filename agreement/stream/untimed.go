@@ -47,7 +47,8 @@ func (c Config) viewPromises(a parley.RunConditions) []parley.Promise {
 	case a.Faulty > a.M:
 		safe = a.Excess()
 	case a.Processes.LostDisk && a.Faulty+a.Away > a.M:
-		safe = a.ExcessOf(a.Faulty+a.Away, "is faulty or restarted without its disk", "are faulty or restarted without their disks")
+		safe = a.ExcessOf(a.Faulty+a.Away, "is faulty or restarted without its disk",
+			"are faulty or restarted without their disks")
 	}
 	live := safe
 	switch {

@@ -34,8 +34,8 @@
 // A process that restarts without its state might contradict what it said before. So it is silent, and asks all
 // members to admit it. Each member puts a welcome into its own lane. When the welcomes of m+1 members are delivered,
 // the process takes part from the next slot on. At least one of them is correct and gave its welcome after the old
-// life of the process had ended, so the old life never spoke in this slot. A welcome is for one numbered admission, so it
-// does not count after a later one.
+// life of the process had ended, so the old life never spoke in this slot. A welcome is for one numbered admission, so
+// it does not count after a later one.
 //
 // The order does not promise fairness among sources, nor a latency while owners lie. If more than m processes are
 // down, nothing is delivered until they are back, and nothing is lost if their disks are intact. If Config.Durable is

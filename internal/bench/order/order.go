@@ -27,8 +27,8 @@ import (
 )
 
 // Phases are all phases in their order: the latency of a lone message from the first node and from the second, the
-// rates with one sender and with all nodes sending, the latencies at a given rate, from one sender and from all, and the
-// rate with one sender before and after m nodes end.
+// rates with one sender and with all nodes sending, the latencies at a given rate, from one sender and from all, and
+// the rate with one sender before and after m nodes end.
 var Phases = []string{"latl", "latf", "one", "many", "open", "openm", "kill"}
 
 // Usual are the default phases.
