@@ -195,6 +195,9 @@ func TestFalseWelcome(t *testing.T) {
 	demand(0, 0)
 	vote(1, 1, 5)
 	demand(1, 5)
+	vote(0, 3, 9)
+	vote(1, 3, 9) // there was no second admission
+	demand(1, 5)
 	vote(3, 1, 4) // the votes of the first admission count no more
 	vote(0, 2, 3)
 	demand(1, 5)
