@@ -15,8 +15,8 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
-	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -65,7 +65,7 @@ func All() []parley.Protocol {
 		inViews(atomic.InViews(group.Config{N: 4})),
 		inViews(timestamp.New(timestamp.Config{Config: group.Config{N: 4}})),
 		bracha.New(bracha.Config{N: 4, M: 1}),
-		cuts.New(cuts.Config{N: 4, M: 1}),
+		byzantine.New(byzantine.Config{N: 4, M: 1}),
 
 		watch.New(watch.Config{N: 4, Rounds: 3}, when),
 		worded(detector.New(detector.Config{N: 4, Beats: 8}), ofDetector),

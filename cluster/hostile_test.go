@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/cluster"
 	"parley/cluster/link"
 	"parley/lockstep"
@@ -165,13 +165,13 @@ func others(eig, of1 uint32) []hostile {
 			return [][]byte{message(16, parley.Msg{Kind: 1, Seq: 1, Body: []byte{0xFF}})}
 		}},
 		{"a group's batch that is none", "batch that cannot be read", false, func() [][]byte {
-			return [][]byte{message(16, parley.Msg{Kind: cuts.Batch, Body: []byte{0xFF}})}
+			return [][]byte{message(16, parley.Msg{Kind: byzantine.Batch, Body: []byte{0xFF}})}
 		}},
 		{"a batch in the name of another node", notItsBatch, false, func() [][]byte {
-			return [][]byte{message(16, parley.Msg{Kind: cuts.Batch, Body: batchOf(1, 1, [32]byte{}, []byte("forged"))})}
+			return [][]byte{message(16, parley.Msg{Kind: byzantine.Batch, Body: batchOf(1, 1, [32]byte{}, []byte("forged"))})}
 		}},
 		{"decisions that are none", "decisions that cannot be read", false, func() [][]byte {
-			return [][]byte{message(16, parley.Msg{Kind: cuts.Answer, Seq: 1, Body: []byte{0xFF}})}
+			return [][]byte{message(16, parley.Msg{Kind: byzantine.Answer, Seq: 1, Body: []byte{0xFF}})}
 		}},
 		{"length 0", "empty frame", true, func() [][]byte { return [][]byte{{0, 0, 0, 0}} }},
 		{"length 2^32-1", "frame too long", true, func() [][]byte { return [][]byte{{255, 255, 255, 255, rawBulk}} }},
@@ -271,7 +271,7 @@ func (s *siege) loads() []hostileLoad {
 			for k := range uint64(400) {
 				b := batchOf(0, k+1, before, make([]byte, 60<<10))
 				before = sha256.Sum256(b)
-				s.all(message(16, parley.Msg{Kind: cuts.Batch, Body: b}))
+				s.all(message(16, parley.Msg{Kind: byzantine.Batch, Body: b}))
 			}
 		}},
 		{"cuts of slots to come", "", func() {

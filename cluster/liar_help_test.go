@@ -11,7 +11,7 @@ import (
 	"parley"
 	"parley/agreement/ballot"
 	"parley/agreement/tetra"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/cluster"
 	"parley/cluster/link"
 	"parley/faulty"
@@ -399,7 +399,7 @@ func (l *liar) moods() faulty.Behavior {
 	}
 	return faulty.Behavior{Name: "moods", Model: faulty.Random.Model,
 		Choose: func(s *parley.Step, t *parley.Turn, k, n int) int {
-			if l.lane && k < len(t.Honest) && t.Honest[k].Msg.Kind == cuts.Batch {
+			if l.lane && k < len(t.Honest) && t.Honest[k].Msg.Kind == byzantine.Batch {
 				return 0
 			}
 			second := int(s.Now / parley.Tick(time.Second) % parley.Tick(len(list))) // negative if the clock is wrong
@@ -414,7 +414,7 @@ func (l *liar) moods() faulty.Behavior {
 // lie returns a false version of a message.
 func (l *liar) lie(k wireKind, frame []byte) []byte {
 	if l.ordered {
-		if l.lane && k.kind == cuts.Batch {
+		if l.lane && k.kind == byzantine.Batch {
 			return frame
 		}
 		return lieInOrder(l.r, frame, l.n)
@@ -432,7 +432,7 @@ func lieInOrder(r *rand.Rand, frame []byte, n int) []byte {
 	epoch := &field{number: uint64(e.Epoch)}
 	p.fields = append(p.fields, epoch)
 	made := p.message(e.Path, m, func(p *parts) {
-		if m.Kind != tetra.Proposal && m.Kind != cuts.Cut && m.Kind != cuts.Tips {
+		if m.Kind != tetra.Proposal && m.Kind != byzantine.Cut && m.Kind != byzantine.Tips {
 			p.rest()
 			return
 		}
@@ -499,7 +499,7 @@ func (l *liar) kinds() []wireKind {
 	}
 	for _, channel := range l.channels {
 		if l.ordered {
-			invent(channel, 0, cuts.Knock)
+			invent(channel, 0, byzantine.Knock)
 			continue
 		}
 		above := parley.Path(1) // of the layer in the group

@@ -27,7 +27,7 @@ import (
 	"sync/atomic"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/cluster/host"
 	"parley/cluster/kernel"
 	"parley/cluster/link"
@@ -260,17 +260,17 @@ func (g *Group) Indicate(_ parley.Path, m parley.Msg) {
 	case group.Excluded:
 		g.batcher.close(kernel.ErrNotMember)
 		g.kept.leave()
-	case cuts.Out: // it delivers what the others tell, and has no part in the order
+	case byzantine.Out: // it delivers what the others tell, and has no part in the order
 		g.batcher.close(kernel.ErrNotMember)
 	case group.SnapshotInstalled, group.ReplayStarted:
 		g.kept.begin(m.Seq << batchBits)
-	case cuts.Skipped, cuts.Repeats:
+	case byzantine.Skipped, byzantine.Repeats:
 		g.batcher.close(kernel.ErrNotMember) // own payloads may be among those that this node has missed
 		g.kept.begin(m.Seq << batchBits)
 		if g.c.from != nil {
 			g.c.from(m.Seq << batchBits)
 		}
-	case cuts.Admitted:
+	case byzantine.Admitted:
 		g.open()
 		if g.c.live != nil {
 			g.c.live()

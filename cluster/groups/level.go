@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/cluster/kernel"
 	"parley/cluster/protocols"
 	"parley/membership/group"
@@ -35,7 +35,8 @@ func (s *Service) durable(c Config) bool {
 func (s *Service) protocol(c Config) (parley.Protocol, error) {
 	views := s.k.Views
 	if c.from != nil {
-		return cuts.New(protocols.Order(views, s.k.M, s.durable(c))), nil // the disk is no part of the shared configuration
+		// The disk is no part of the shared configuration.
+		return byzantine.New(protocols.Order(views, s.k.M, s.durable(c))), nil
 	}
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, protocols.Outlives)
@@ -57,5 +58,5 @@ func catalogued(l kernel.Level) string {
 	case kernel.Reliable, kernel.Uniform, kernel.FIFO, kernel.Causal:
 		return "vector"
 	}
-	return "cuts"
+	return "byzantine"
 }

@@ -155,8 +155,8 @@ func (g *Group) member() (is bool) {
 	return is
 }
 
-// byzantine is a Byzantine group that another service uses.
-type byzantine struct{ *Group }
+// orderGroup is a Byzantine group that another service uses.
+type orderGroup struct{ *Group }
 
 // Order opens a Byzantine order of all nodes.
 func (s *Service) Order(channel uint32, name string, to kernel.Orderly) (kernel.Order, error) {
@@ -164,17 +164,17 @@ func (s *Service) Order(channel uint32, name string, to kernel.Orderly) (kernel.
 		Name: name, Level: kernel.Byzantine, Keep: 1, from: to.From, live: to.Live,
 		Deliver: func(d Delivery) { to.Deliver(d.Position, d.From, d.Payload) },
 	}, channel)
-	return byzantine{g}, err
+	return orderGroup{g}, err
 }
 
 // Post submits a payload, even while the node refuses requests of clients.
-func (o byzantine) Post(payload []byte) error { return o.batcher.post(payload, kernel.Byzantine) }
+func (o orderGroup) Post(payload []byte) error { return o.batcher.post(payload, kernel.Byzantine) }
 
 // Most returns the maximum length of a payload.
-func (o byzantine) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
+func (o orderGroup) Most() int { return o.k.Views.Payload - 2*binary.MaxVarintLen64 }
 
 // Member reports whether this node takes part in the order.
-func (o byzantine) Member() bool { return o.member() }
+func (o orderGroup) Member() bool { return o.member() }
 
 // Close ends all waiting calls.
-func (o byzantine) Close() { o.close(kernel.ErrClosed) }
+func (o orderGroup) Close() { o.close(kernel.ErrClosed) }

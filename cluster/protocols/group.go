@@ -6,7 +6,7 @@ import (
 
 	"parley"
 	"parley/broadcast/atomic"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/timestamp"
 	"parley/broadcast/vector"
 	"parley/membership/group"
@@ -44,7 +44,7 @@ func Group(l Level, views group.Config, m int) (parley.Protocol, error) {
 	case Atomic:
 		return atomic.InViews(views), nil
 	case Byzantine:
-		return cuts.New(Order(views, m, views.Durable)), nil
+		return byzantine.New(Order(views, m, views.Durable)), nil
 	}
 	return parley.Protocol{}, fmt.Errorf("there is no level %d", uint8(l))
 }
@@ -60,8 +60,8 @@ const (
 )
 
 // Order configures a Byzantine order. A batch of the order has several batches of the group.
-func Order(views group.Config, m int, durable bool) cuts.Config {
-	c := cuts.Config{
+func Order(views group.Config, m int, durable bool) byzantine.Config {
+	c := byzantine.Config{
 		N: views.N, M: m, Durable: durable, Batch: 4 * views.Payload, Queue: (DeepBatches + 1) * 4 * views.Payload,
 		Least: parley.Tick(20 * time.Millisecond), Most: parley.Tick(time.Second),
 		Checkpoint: keptSlots, KeepBytes: keptInMemory,

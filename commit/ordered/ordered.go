@@ -2,8 +2,8 @@
 // number of transactions can run at the same time.
 //
 // Each transaction solves atomic commitment (package problem) among the correct participants: all of them commit the
-// transaction, or all abort it. The broadcast in the layer below, such as package broadcast/cuts, determines the model
-// and the bound: up to m of the n processes may lie, and n > 3m.
+// transaction, or all abort it. The broadcast in the layer below, such as package broadcast/byzantine, determines the
+// model and the bound: up to m of the n processes may lie, and n > 3m.
 //
 // The coordinator broadcasts the transaction, and each participant broadcasts its vote. All correct processes deliver
 // the same votes in the same order, and compute the outcome from them. A transaction commits when all participants

@@ -2,7 +2,7 @@ package ordered
 
 import (
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 )
 
 // thisLayer is the path of this layer in a tower: the second of three layers.
@@ -10,7 +10,7 @@ const thisLayer parley.Path = 1
 
 // withPositions returns an order for a tower. A stack passes only the carried message to this layer, without the
 // position of the delivery. So this order writes the position into the message. A liar may have broadcast something
-// that is no message of this layer: it becomes Void. The indications of package cuts become those of this package.
+// that is no message of this layer: it becomes Void. The indications of package byzantine become those of this package.
 func withPositions(order parley.Protocol) parley.Protocol {
 	inner := order.New
 	order.New = func(self parley.ID) parley.Machine { return &positions{inner(self)} }
@@ -54,11 +54,11 @@ func rewrite(s *parley.Step, mark int) {
 		case e.Op == parley.OpDeliver:
 			e.Msg.Body = withPosition(e.Msg.Body, e.Msg.Value)
 		case e.Op != parley.OpIndicate:
-		case e.Msg.Kind == cuts.Repeats || e.Msg.Kind == cuts.Skipped:
+		case e.Msg.Kind == byzantine.Repeats || e.Msg.Kind == byzantine.Skipped:
 			e.Msg = parley.Msg{Kind: From, Seq: e.Msg.Seq}
-		case e.Msg.Kind == cuts.Admitted:
+		case e.Msg.Kind == byzantine.Admitted:
 			e.Msg = parley.Msg{Kind: Live}
-		case e.Msg.Kind == cuts.Out:
+		case e.Msg.Kind == byzantine.Out:
 			return true
 		}
 		return false

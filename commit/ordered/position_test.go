@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/internal/committest"
 )
 
@@ -22,7 +22,7 @@ func (scripted) do(s *parley.Step) {
 	} {
 		s.Deliver(2, parley.Msg{Kind: parley.Carried, Origin: 2, Seq: 50, Value: uint64(i + 1), Body: body})
 	}
-	for _, kind := range []parley.Kind{cuts.Out, cuts.Repeats, cuts.Admitted, cuts.Skipped} {
+	for _, kind := range []parley.Kind{byzantine.Out, byzantine.Repeats, byzantine.Admitted, byzantine.Skipped} {
 		s.Indicate(parley.Msg{Kind: kind, Seq: 4, Value: 6})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/commit/problem"
 	"parley/commit/service"
 	"parley/faulty"
@@ -47,14 +47,14 @@ func (x *spy) look(s *parley.Step) {
 
 // stormy draws a run: liars, processes that lose their disks, crashes in the middle of steps, slow links, then good
 // links. At most m processes lie or lose their disks; any number restarts with its disk. The order forgets soon.
-func stormy(seed uint64) (opt sim.Options, c Config, order cuts.Config) {
+func stormy(seed uint64) (opt sim.Options, c Config, order byzantine.Config) {
 	r := rand.New(rand.NewPCG(seed, 79))
 	tick := func(below int) parley.Tick { return parley.Tick(r.IntN(below)) }
 	c = Config{N: 4, M: 1, Delta: 10_000, Compact: 1 + r.IntN(12)}
 	if r.IntN(4) == 0 {
 		c.N, c.M = 7, 2
 	}
-	order = cuts.Config{
+	order = byzantine.Config{
 		N: c.N, M: c.M, Durable: true, Least: 2000 + tick(6000), Most: 60_000, Tenure: 1 + r.IntN(5) + r.IntN(2)*1000,
 		Checkpoint: 1 + r.IntN(6)*r.IntN(40),
 	}
@@ -120,13 +120,13 @@ func TestSeeds(t *testing.T) {
 	for seed := uint64(*first); seed < uint64(*first+*seeds); seed++ {
 		opt, c, of := stormy(seed)
 		saw := make(map[string]bool)
-		order := cuts.New(of)
+		order := byzantine.New(of)
 		inner := order.New
 		order.New = func(self parley.ID) parley.Machine {
 			_, lies := opt.Faulty[self]
 			return &spy{inner(self), func(kind parley.Kind) {
-				saw["missed"] = saw["missed"] || kind == cuts.Skipped && !lies
-				saw["admitted"] = saw["admitted"] || kind == cuts.Admitted && !lies
+				saw["missed"] = saw["missed"] || kind == byzantine.Skipped && !lies
+				saw["admitted"] = saw["admitted"] || kind == byzantine.Admitted && !lies
 			}}
 		}
 		opt.Protocol = towerConfig{Config: c.withDefaults()}.above(order)

@@ -6,7 +6,7 @@ import (
 
 	"parley"
 	agreement "parley/agreement/problem"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/commit/problem"
 	"parley/commit/service"
 	"parley/stack"
@@ -21,7 +21,7 @@ type towerConfig struct {
 // broadcastDelays is how many message delays a broadcast takes at most, if no process fails.
 const broadcastDelays = 10
 
-// Tower puts the protocol above the order of package cuts. On top it puts slow participants (see
+// Tower puts the protocol above the order of package byzantine. On top it puts slow participants (see
 // [service.NewParticipant]). c.Delta is the longest time that a broadcast takes: 10 times as long as a message.
 func Tower(c Config) parley.Protocol { return towerConfig{Config: c.withDefaults()}.protocol() }
 
@@ -35,7 +35,7 @@ func (t towerConfig) protocol() parley.Protocol {
 	}
 	beneath := newGiven(t.N, t.M)
 	if !t.given {
-		beneath = cuts.New(cuts.Config{N: t.N, M: t.M, Durable: true})
+		beneath = byzantine.New(byzantine.Config{N: t.N, M: t.M, Durable: true})
 	}
 	return t.above(beneath)
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/catalog"
 	"parley/cli"
 	"parley/cluster"
@@ -276,7 +276,7 @@ func TestFinds(t *testing.T) {
 		"a delivery": {"group-order", of(trace.Deliver, parley.Carried), "agreement"},
 		"a decision": {"agree-eig-1-1", of(trace.Deliver, parley.Decide), "agreement"},
 		"an answer":  {"agree-eig-1-all", of(trace.Deliver, parley.Decide), "agreement"},
-		"a receipt":  {"group-order", of(trace.Receive, cuts.Batch), "did not send"},
+		"a receipt":  {"group-order", of(trace.Receive, byzantine.Batch), "did not send"},
 	} {
 		before := corrupt(t, traces, c.machine, c.change)
 		status, text := verdict()

@@ -28,7 +28,7 @@ func TestSuits(t *testing.T) {
 		}
 	}
 	want := "[eig om sm consensus agreement phaseking tetra diffusion uniform forwarding fifo causal atomic bracha " +
-		"cuts ballot twophase threephase quorum agreed]"
+		"byzantine ballot twophase threephase quorum agreed]"
 	if got := fmt.Sprint(fit); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

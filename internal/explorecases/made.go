@@ -21,8 +21,8 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
-	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -189,8 +189,8 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 			N: s.n, Fanout: s.number("fanout", 0), Window: s.number("window", 0), Notice: s.is("notice"),
 		})
 	},
-	"cuts": func(s *settings) parley.Protocol {
-		return cuts.New(cuts.Config{N: s.n, M: s.m(0), Durable: s.is("durable")})
+	"byzantine": func(s *settings) parley.Protocol {
+		return byzantine.New(byzantine.Config{N: s.n, M: s.m(0), Durable: s.is("durable")})
 	},
 	"bracha": func(s *settings) parley.Protocol { return bracha.New(bracha.Config{N: s.n, M: s.m(0)}) },
 	"atomic": func(s *settings) parley.Protocol { return atomic.New(atomic.Config{N: s.n, Detector: true}) },
@@ -230,11 +230,11 @@ var protocols = map[string]func(s *settings) parley.Protocol{
 	},
 }
 
-// orderedTower returns transactions on an order that one process makes, or with the setting cuts on the order of
-// package cuts.
+// orderedTower returns transactions on an order that one process makes, or with the setting byzantine on the order of
+// package byzantine.
 func orderedTower(s *settings) parley.Protocol {
 	c := ordered.Config{N: s.n, M: s.m(1), Compact: s.number("compact", 0)}
-	if s.is("cuts") {
+	if s.is("byzantine") {
 		return ordered.Tower(c)
 	}
 	return ordered.GivenTower(c)

@@ -15,8 +15,8 @@ import (
 	"parley/agreement/tetra"
 	"parley/broadcast/atomic"
 	"parley/broadcast/bracha"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/causal"
-	"parley/broadcast/cuts"
 	"parley/broadcast/diffusion"
 	"parley/broadcast/fifo"
 	"parley/broadcast/forwarding"
@@ -83,8 +83,9 @@ func broadcasts() []row {
 		{protocol: called("guarded", guarded(guard.Config{N: 4})), plan: lasting},
 		{protocol: called("unguarded", guarded(guard.Config{N: 4, Off: true})), plan: lasting},
 		{protocol: called("bracha", bracha.New(bracha.Config{N: 4, M: 1})), plan: carries()},
-		{protocol: called("cuts", cuts.New(cuts.Config{N: 4, M: 1})), plan: until(inOrder(carries()), 1_200_000)},
-		{protocol: called("cuts-durable", cuts.New(cuts.Config{N: 4, M: 1, Durable: true})),
+		{protocol: called("byzantine", byzantine.New(byzantine.Config{N: 4, M: 1})),
+			plan: until(inOrder(carries()), 1_200_000)},
+		{protocol: called("byzantine-durable", byzantine.New(byzantine.Config{N: 4, M: 1, Durable: true})),
 			plan: until(inOrder(carries()), 1_200_000)},
 	}
 }

@@ -1,10 +1,10 @@
-package cuts_test
+package byzantine_test
 
 import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/explore"
 	"parley/faulty"
 	"parley/parleytest"
@@ -17,7 +17,7 @@ func TestExplored(t *testing.T) {
 		roots := parleytest.Casts(string(rune('0'+at)) + "a")
 		roots[0].Faulty = map[parley.ID]faulty.Behavior{silent: faulty.Silent}
 		return explore.Options{
-			Protocol: cuts.New(cuts.Config{N: 4, M: 1}), Model: explore.Model{FIFO: true}, Roots: roots,
+			Protocol: byzantine.New(byzantine.Config{N: 4, M: 1}), Model: explore.Model{FIFO: true}, Roots: roots,
 		}
 	}
 	two := system(1, 3)

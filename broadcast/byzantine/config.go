@@ -1,4 +1,4 @@
-package cuts
+package byzantine
 
 import (
 	"cmp"
@@ -78,10 +78,10 @@ func (c Config) log() int { return 4 * (c.KeepBytes + c.N*c.most()) }
 func New(c Config) parley.Protocol {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
-		panic("cuts: " + err.Error())
+		panic("byzantine: " + err.Error())
 	}
 	return parley.Protocol{
-		Name:   "cuts",
+		Name:   "byzantine",
 		Title:  "total order among processes that lie, safe whatever the timing, by agreement on cuts of lanes",
 		Paper:  "Giridharan et al., Autobahn (2024); Yu, Losa and Wang, TetraBFT (2024); beyond the source documents",
 		Timing: parley.Asynchronous,

@@ -1,4 +1,4 @@
-package cuts_test
+package byzantine_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/broadcast/cuts"
+	"parley/broadcast/byzantine"
 	"parley/broadcast/problem"
 	"parley/sim"
 	"parley/trace"
@@ -21,7 +21,7 @@ func BenchmarkOrder(b *testing.B) {
 			asked, delivered := 0, 0
 			b.ReportAllocs()
 			s := sim.Run(sim.Options{
-				Protocol: cuts.New(cuts.Config{N: 4, M: 1}),
+				Protocol: byzantine.New(byzantine.Config{N: 4, M: 1}),
 				Delay:    sim.Delay{Least: 100, Most: 100},
 				More: func() (sim.Request, bool) {
 					asked++

@@ -1,4 +1,4 @@
-// Package cuts implements total order broadcast among processes that may lie, and its safety never rests on time.
+// Package byzantine implements total order broadcast among processes that may lie, and its safety never rests on time.
 //
 // The problem: reliable broadcast in which any two correct processes deliver messages in the same order. At most m of
 // the n processes are faulty, and faulty processes may do anything.
@@ -66,7 +66,7 @@
 // Checkpoints need no messages. Motive: when a process delivers a slot, a quorum has taken part in this slot, so m+1
 // correct processes have delivered the slot before. Cost: a process that is far behind must wait until m+1 others tell
 // the same checkpoint.
-package cuts
+package byzantine
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package cuts
+package byzantine
 
 import (
 	"parley"
@@ -218,7 +218,7 @@ func (k *slot) close() {
 
 func (k *slot) state(v *parley.Vars) {
 	v.DurableIf(k.p.c.Durable, func() {
-		parley.Slice(v, "cuts", &k.cuts, func(_ int, c *known) { c.state(v) })
+		parley.Slice(v, "byzantine", &k.cuts, func(_ int, c *known) { c.state(v) })
 		v.Bool("closed", &k.closed)
 	})
 	v.Machine("agreement", k.in)
