@@ -88,7 +88,7 @@ func (o *order) send() {
 
 // Deliver passes a delivery of the order to the machine. It is part of a step of the order.
 func (o *order) Deliver(position uint64, from parley.ID, b []byte) {
-	m := parley.Msg{Kind: ordered.Void, Seq: position}
+	m := parley.Msg{Kind: ordered.Void, Seq: position, Body: b}
 	if len(b) > 0 && b[0] > 0 && parley.Kind(b[0]) <= ordered.Expire-ordered.Begin+1 {
 		m.Kind, m.Body = ordered.Begin-1+parley.Kind(b[0]), b[1:]
 	}

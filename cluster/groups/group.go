@@ -236,15 +236,16 @@ func (g *Group) Deliver(from parley.ID, _ parley.Path, m parley.Msg) {
 		}
 	})
 	k.body = k.body[:len(k.body)-len(rest)]
-	if k.count == 0 && g.c.from != nil {
-		g.c.Deliver(Delivery{k.first, from, nil})
+	tag, tagged := readTag(rest)
+	if g.c.from != nil && (k.count == 0 || len(rest) > 0 && !tagged && k.count < mostPayloads) {
+		g.c.Deliver(Delivery{k.first + uint64(k.count), from, rest}) // of a traitor: the order keeps it, so it counts
 	}
 	if k.count > 0 { // of others a traitor can send any number, which have no bytes
 		g.kept.add(k)
 	}
 	if from == g.k.Self {
 		g.ownDelivered.Add(1)
-		if tag, tagged := readTag(rest); tagged {
+		if tagged {
 			g.batcher.delivered(tag, k.first)
 		}
 	}

@@ -2,8 +2,11 @@ package groups
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"parley"
@@ -62,6 +65,26 @@ func TestGapAfterRestart(t *testing.T) {
 	}
 	if d, err := s.Next(t.Context()); err != nil || string(d.Payload) != "a" {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A traitor broadcasts what is no payload, or appends it to one. It is delivered to a service, so that all bytes count
+// that the order keeps. The tag of a correct node is not.
+func TestBytesOfTraitors(t *testing.T) {
+	t.Parallel()
+	var got []string
+	g := Group{k: new(kernel.Kernel), c: Config{
+		Level: kernel.Byzantine, from: func(uint64) {},
+		Deliver: func(d Delivery) { got = append(got, fmt.Sprintf("%d %x", d.Position-1<<batchBits, d.Payload)) },
+	}}
+	g.kept.init(100, 1<<20)
+	g.batcher = newBatcher(1<<10, kernel.Packs, nil)
+	tag := append(binary.AppendUvarint(nil, noPayload), make([]byte, 8)...)
+	for _, body := range [][]byte{{1, 'a'}, append([]byte{1, 'a'}, tag...), {1, 'a', 9, 'b', 'c'}, {9, 'b', 'c'}} {
+		g.Deliver(2, 0, parley.Msg{Seq: 3, Value: 1, Body: body})
+	}
+	if want := []string{"0 61", "0 61", "0 61", "1 096263", "0 096263"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -89,7 +89,7 @@ const (
 	Vote
 	// Expire says that its sender has waited too long for votes. Body: as in a Vote for no.
 	Expire
-	// Void is any other delivery. It only has a position.
+	// Void is any other delivery. It only has a position, and bytes that the order keeps.
 	Void
 )
 

@@ -69,7 +69,7 @@ func rewrite(s *parley.Step, mark int) {
 func withPosition(body []byte, position uint64) []byte {
 	path, m, rest, err := parley.ReadMsg(body)
 	if err != nil || len(rest) > 0 || path != thisLayer || m.Kind < Begin || m.Kind > Expire {
-		m = parley.Msg{Kind: Void}
+		m = parley.Msg{Kind: Void, Body: body}
 	}
 	m.Seq = position
 	return parley.AppendMsg(nil, thisLayer, m)
