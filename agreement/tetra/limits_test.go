@@ -238,14 +238,32 @@ func TestLimitsOfVotes(t *testing.T) {
 // A report has the last view of a vote for each value, and no vote of the view that it enters.
 func TestLimitsOfReports(t *testing.T) {
 	i := newProcess(Config{N: 4, M: 1, Wait: 1000}, 0).slot
-	for _, x := range []vote{{1, b}, {2, a}, {3, b}, {4, nil}} {
+	for _, x := range []vote{{1, b}, {2, a}, {3, b}, {4, nil}} { // the report has the last view for each value
 		i.votes[0] = record(i.votes[0], x)
 	}
-	i.view, i.ready = 4, word{true, b}
-	claim, votes, ok := readReport(i.entry().Body, 4, 4, 8)
-	want := []vote{{2, a}, {3, b}}
+	i.ready = word{true, b}
+	i.begin(5)
+	first := i.entry()
+	i.votes[0] = record(i.votes[0], vote{5, a})
+	claim, votes, ok := readReport(first.Body, 5, 4, 8)
+	want := []vote{{4, nil}, {2, a}, {3, b}}
 	if !ok || string(claim) != "b" || fmt.Sprint(votes[0]) != fmt.Sprint(want) || votes[1] != nil {
 		t.Errorf("claim %q, votes %v, %v; %v is expected", claim, votes, ok, want)
+	}
+	// A report that was sent once is never taken back: not after a vote in this view for a value of an earlier vote, and
+	// not after a restart.
+	if again := i.entry(); !again.Equal(first) {
+		t.Errorf("it repeats %q, and first said %q", again.Body, first.Body)
+	}
+	back := newProcess(Config{N: 4, M: 1, Wait: 1000}, 0).slot
+	for _, rec := range [][]byte{
+		valueRecord(Ready, b), voteRecord(1, vote{2, a}), voteRecord(1, vote{3, b}), voteRecord(1, vote{4, nil}),
+		viewRecord(5), voteRecord(1, vote{5, a}),
+	} {
+		back.Replay(rec)
+	}
+	if again := back.entry(); !again.Equal(first) {
+		t.Errorf("after a restart it says %q, and first said %q", again.Body, first.Body)
 	}
 }
 

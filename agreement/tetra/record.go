@@ -26,6 +26,7 @@ type memory struct {
 	given, echo, ready word // the source's own value; for what this process said ECHO and READY
 	view               uint64
 	votes              votes
+	before             votes // its votes on entering the view: what it reported once, it must not take back
 	decision           word
 }
 
@@ -41,11 +42,15 @@ func (d *memory) Spoke() bool { return d.given.said || d.echo.said || d.ready.sa
 // entry is the ENTER of the current view. Its report holds the votes of earlier views, and the claim about view 0,
 // which the process has left.
 func (d *memory) entry() parley.Msg {
-	var before votes
+	return parley.Msg{Kind: Enter, Seq: d.view, Body: appendReport(nil, d.ready.value, d.before)}
+}
+
+// begin begins a view.
+func (d *memory) begin(view uint64) {
+	d.view = view
 	for k, list := range d.votes {
-		before[k] = slices.DeleteFunc(slices.Clone(list), func(x vote) bool { return x.view >= d.view })
+		d.before[k] = slices.Clone(list)
 	}
-	return parley.Msg{Kind: Enter, Seq: d.view, Body: appendReport(nil, d.ready.value, before)}
 }
 
 // voted reports whether this process has voted in a phase of the current view.
@@ -67,7 +72,7 @@ func (d *memory) Replay(rec []byte) bool {
 	case Decided:
 		d.decision = said
 	case Enter:
-		d.view = r.Number(maxView)
+		d.begin(r.Number(maxView))
 	case Vote:
 		phase, view := r.Number(phases), r.Number(maxView)
 		if r.Bad || phase == 0 {
@@ -167,6 +172,7 @@ func (d *memory) state(v *parley.Vars) {
 	d.ready.state(v, "ready")
 	parley.Num(v, "view", &d.view)
 	d.votes.state(v)
+	d.before.state(v)
 	d.decision.state(v, "decision")
 }
 

@@ -301,7 +301,7 @@ func (i *Instance) enter(s *parley.Step) {
 	if x <= i.view {
 		return
 	}
-	i.view = x
+	i.begin(x)
 	s.Append(viewRecord(x))
 	i.sendAll(s, i.entry())
 	if !i.decision.said {

@@ -108,6 +108,7 @@ func (p *process) Start(s *parley.Step) {
 		for p.deliver(s) {
 		}
 	}
+	p.renew()
 	if !p.member {
 		p.life = s.Life
 		s.Indicate(parley.Msg{Kind: Out})
@@ -356,6 +357,7 @@ func (p *process) deliver(s *parley.Step) bool {
 	}
 	p.last, p.cur = k, newSlot(p, k.number+1, p.tenure.owner)
 	p.last.closed = !p.member // it takes part from the next slot on
+	p.renew()
 	p.admitted(s)
 	p.wants = nil
 	if p.check(k.number) {

@@ -59,6 +59,7 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 	}
 	p.last, p.cur, p.wants = nil, newSlot(p, number+1, p.tenure.owner), nil
 	p.peers.miss(p.cur.number)
+	p.renew()
 	p.askAgain()
 	s.StopTimer(viewTimer)
 	s.Indicate(parley.Msg{Kind: Skipped, Seq: p.total})
@@ -66,4 +67,16 @@ func (p *process) skip(s *parley.Step, number uint64, body []byte) bool {
 		s.Indicate(parley.Msg{Kind: Admitted})
 	}
 	return true
+}
+
+// renew forgets what the earlier lives of processes said that were admitted again: a faulty life counts as faulty up to
+// the slot of the admission, and the next life does not.
+func (p *process) renew() {
+	for i := range p.peers {
+		x := &p.peers[i]
+		if x.life != p.lanes[i].life {
+			*x = peer{life: p.lanes[i].life, lost: p.cur.number, greeted: x.greeted}
+			p.early = slices.DeleteFunc(p.early, func(m message) bool { return m.from == parley.ID(i) })
+		}
+	}
 }

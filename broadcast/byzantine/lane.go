@@ -214,7 +214,7 @@ func (l *lane) pending() []batch { return l.chain[l.done.number-l.base.number:] 
 // tidy drops loose batches that cannot be delivered any more, and counts the bytes again.
 func (l *lane) tidy() {
 	l.size = 0
-	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= l.done.number || b.life != l.life })
+	l.loose = slices.DeleteFunc(l.loose, func(b batch) bool { return b.number <= l.done.number || b.life < l.life })
 	for _, list := range [][]batch{l.loose, l.pending()} {
 		for _, b := range list {
 			l.size += b.cost()
@@ -231,7 +231,7 @@ func (l *lane) drop(t tip) {
 // begin begins another life of the source. Batches of the old one that are not delivered are dropped.
 func (l *lane) begin(life uint64) {
 	l.life = life
-	if old := slices.IndexFunc(l.pending(), func(b batch) bool { return b.life != life }); old >= 0 {
+	if old := slices.IndexFunc(l.pending(), func(b batch) bool { return b.life < life }); old >= 0 {
 		l.chain = l.chain[:int(l.done.number-l.base.number)+old]
 	}
 	l.tidy()

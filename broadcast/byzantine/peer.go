@@ -8,6 +8,7 @@ import (
 
 // peer is what this process heard from a process and about its lane.
 type peer struct {
+	life      uint64       // of the process: what an earlier life said does not count
 	at        uint64       // the greatest slot in which it has spoken, so it has delivered all slots before
 	lost      uint64       // the greatest slot of which a message may not have been kept
 	from      uint64       // the slot of the first decision in its last Answer
@@ -82,6 +83,7 @@ func (x peers) common(slot uint64, m int) (first parley.Msg, ok bool) {
 
 func (x peers) state(v *parley.Vars) {
 	parley.PerProcess(v, "of", x, func(_ parley.ID, x *peer) {
+		parley.Num(v, "of life", &x.life)
 		parley.Num(v, "spoke in slot", &x.at)
 		parley.Num(v, "lost", &x.lost)
 		parley.Num(v, "first decision", &x.from)

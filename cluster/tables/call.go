@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"parley"
@@ -23,6 +24,7 @@ type callName struct{ session, number uint64 }
 type call struct {
 	callName
 	command []byte
+	sum     uint64 // of the command
 	sent    bool
 	waiters int
 	done    chan struct{}
@@ -133,6 +135,8 @@ func (t *Table) ask(ctx context.Context, name callName, command []byte) (rsm.Rep
 	}
 }
 
+var seed = maphash.MakeSeed()
+
 // enter adds a call, or joins the one of the same command that is not answered yet. It takes over a slot.
 func (t *Table) enter(name callName, command []byte) (*call, error) {
 	t.mu.Lock()
@@ -141,12 +145,17 @@ func (t *Table) enter(name callName, command []byte) (*call, error) {
 		<-t.slots
 		return nil, err
 	}
-	if c := t.calls[name]; c != nil {
+	sum := maphash.Bytes(seed, command)
+	switch c := t.calls[name]; {
+	case c != nil && c.sum == sum:
 		<-t.slots
 		c.waiters++
 		return c, nil
+	case c != nil: // of somebody else, or of a faulty client: its answer is no answer to this command
+		<-t.slots
+		return nil, fmt.Errorf("%w: another command of the session has the number %d", kernel.ErrRefused, name.number)
 	}
-	c := &call{callName: name, command: command, waiters: 1, done: make(chan struct{})}
+	c := &call{callName: name, command: command, sum: sum, waiters: 1, done: make(chan struct{})}
 	if name.session != 0 {
 		t.calls[name] = c
 	}

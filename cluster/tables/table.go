@@ -427,6 +427,10 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 		Name: t.c.Name, Position: t.position(), Waiting: len(t.slots), ViewStatus: views, Diverged: []string{},
 	}
 	t.mu.Lock()
+	order := t.order
+	t.mu.Unlock()
+	in := order != nil && order.of.Member() && t.k.Takes(true) == nil // a step of the order waits for mu
+	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped != nil {
 		s.Stopped = t.stopped.Error()
@@ -436,8 +440,8 @@ func (t *Table) status(views kernel.ViewStatus) Status {
 	}
 	slices.Sort(s.Diverged)
 	s.Serving = t.refuses() == nil
-	if t.order != nil {
-		s.In, s.Members = t.order.of.Member() && t.k.Takes(true) == nil, slices.Clone(t.k.Members)
+	if order != nil {
+		s.In, s.Members = in, slices.Clone(t.k.Members)
 	}
 	return s
 }

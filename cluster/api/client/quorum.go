@@ -88,7 +88,8 @@ func (r reply) key() (key string, ok bool) {
 		return "answer " + string(b), err == nil
 	}
 	d, code := Detail(r.err), connect.CodeOf(r.err)
-	if d == nil || Elsewhere(r.err) || code == connect.CodeDeadlineExceeded || code == connect.CodeCanceled {
+	local := d.GetReason() == "busy" || d.GetReason() == "refused" // says nothing about the other nodes
+	if d == nil || local || Elsewhere(r.err) || code == connect.CodeDeadlineExceeded || code == connect.CodeCanceled {
 		return "", false
 	}
 	return fmt.Sprintf("error %v %v %s", code, d.GetOutcome(), d.GetReason()), true
