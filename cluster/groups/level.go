@@ -35,8 +35,10 @@ func (s *Service) durable(c Config) bool {
 func (s *Service) protocol(c Config) (parley.Protocol, error) {
 	views := s.k.Views
 	if c.from != nil {
-		// The disk is no part of the shared configuration.
-		return byzantine.New(protocols.Order(views, s.k.M, s.durable(c))), nil
+		// The disk is no part of the shared configuration, and what is kept must be the same at all nodes.
+		o := protocols.Order(views, s.k.M, s.durable(c))
+		o.KeepBytes = protocols.Outlives
+		return byzantine.New(o), nil
 	}
 	if views.Durable {
 		views.Keep, views.KeepBytes = c.Keep, min(c.KeepBytes, protocols.Outlives)

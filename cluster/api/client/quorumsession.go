@@ -48,7 +48,7 @@ func (s *QuorumSession) Do(ctx context.Context, ask AskAlike) (proto.Message, er
 	defer s.leave()
 	s.last = nil
 	for {
-		if s.id == 0 {
+		if s.id == 0 || s.number > 1<<62 { // nodes refuse a number above 1<<63
 			if err := s.open(ctx); err != nil {
 				return nil, &marked{err, errUnasked}
 			}
