@@ -19,8 +19,8 @@ type Config struct {
 	Durable bool
 	// Batch is the size of the largest batch, in bytes, by default 256 KiB. Queue is how many bytes of requests may
 	// wait for a batch, by default 32 batches. Flight is how many bytes of batches that are not ordered a process
-	// sends, by default 32 batches, and one more; each batch counts as 1 KiB more than it has. The others keep twice as
-	// many bytes of it.
+	// sends, by default 32 batches, and one more; each batch counts as 1 KiB more than it has, and each request as 64
+	// bytes more. The others keep twice as much of it.
 	Batch, Queue, Flight int
 	// Least and Most bound the length of view 0, in ticks. By default they are 6000 and 300,000. In between, it is 8
 	// times the usual duration of a slot. Each view is twice as long as the view before.
@@ -68,7 +68,9 @@ func (c Config) check() error {
 func (c Config) longest() int { return c.Batch + headBytes + c.N*welcomeBytes }
 
 // most returns the cost of the batches that a process keeps of a lane: a source may be one slot ahead.
-func (c Config) most() int { return 2 * (c.Flight + perBatch + c.longest()) }
+func (c Config) most() int {
+	return 2 * (c.Flight + perBatch + c.longest() + perItem*(c.Batch/overhead+c.N))
+}
 
 // log returns how many bytes a log may have: more than twice the state that replaces it. Without this limit, faulty
 // sources could fill the log with batches that are dropped later.

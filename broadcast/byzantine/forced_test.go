@@ -271,7 +271,7 @@ func TestRefusedTooEarly(t *testing.T) {
 // A source that has delivered a slot sends all that is allowed, and so it did before that slot. A process that has not
 // delivered the slot takes it all.
 func TestFullLanes(t *testing.T) {
-	x := newScript(t, Config{Batch: 1000, Queue: 10_000, Flight: 4000})
+	x := newScript(t, Config{Batch: 1000, Queue: 10_000, Flight: 4100})
 	own := &x.procs[1].lanes[1]
 	for range 2 {
 		if own.size > 0 {
@@ -287,6 +287,23 @@ func TestFullLanes(t *testing.T) {
 	x.deliverIf(func(l letter) bool { return l.to == 2 && l.m.Kind == Batch })
 	if got := x.procs[2].lanes[1].tip(); got != own.tip() || got.number < 6 {
 		t.Errorf("process 2 holds batches up to %d of %d", got.number, own.tip().number)
+	}
+}
+
+// Requests of a faulty source that are empty count, because each of their deliveries takes memory.
+func TestManyEmptyRequests(t *testing.T) {
+	x := newScript(t, Config{Batch: 10_000, Queue: 20_000, Flight: 10_000})
+	end, held := tip{}, 0
+	for range 100 {
+		b := newBatch(3, 0, end, make([][]byte, 1500), nil)
+		end = b.tip
+		x.say(3, 1, parley.Msg{Kind: Batch, Body: b.body})
+	}
+	for _, b := range x.procs[1].lanes[3].pending() {
+		held += b.items
+	}
+	if most := x.c.most() / perItem; held == 0 || held > most || x.refused[notItsBatch] == 0 {
+		t.Errorf("%d requests are held, at most %d are expected; refused are %v", held, most, x.refused)
 	}
 }
 

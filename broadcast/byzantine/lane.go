@@ -32,6 +32,7 @@ const (
 	overhead   = 5       // bytes of a request in a batch in addition to its own
 	headBytes  = 80      // bytes of a batch that are not in requests or welcomes
 	perBatch   = 1 << 10 // see cost
+	perItem    = 64      // see cost
 )
 
 // batch is a list of requests of one source. The batches of a source form a chain.
@@ -39,6 +40,7 @@ type batch struct {
 	tip
 	before digest // of the batch before it in the chain
 	life   uint64 // of its source
+	items  int    // how many requests and welcomes it has
 	body   []byte
 }
 
@@ -64,11 +66,12 @@ func newBatch(source parley.ID, life uint64, after tip, requests [][]byte, welco
 		body = binary.AppendUvarint(binary.AppendUvarint(body, uint64(w.who)), w.number)
 		body = binary.AppendUvarint(body, w.name)
 	}
-	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, body}
+	return batch{tip{after.number + 1, digestOf(body)}, after.digest, life, len(requests) + len(welcomes), body}
 }
 
-// cost is what a batch counts in a lane: its bytes, and a fixed amount for the work that each batch causes.
-func (b *batch) cost() int { return len(b.body) + perBatch }
+// cost is what a batch counts in a lane: its bytes, and fixed amounts for the work that each batch causes, and for the
+// memory that each of its deliveries takes, however short they are.
+func (b *batch) cost() int { return len(b.body) + perBatch + perItem*b.items }
 
 // readBatch reads a batch of one of n processes, and its source.
 func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
@@ -76,7 +79,10 @@ func readBatch(body []byte, n int) (source parley.ID, b batch, ok bool) {
 	kind := r.Take(1)
 	source, b.life, b.number, b.body = r.ID(n), r.Number(mostLife), r.Number(mostNumber), body
 	copy(b.before[:], r.Take(uint64(len(b.before))))
-	if r.Bad || kind[0] != aBatch || b.number == 0 || b.visit(n, func([]byte) {}, func(welcome) {}) == 0 {
+	if r.Bad || kind[0] != aBatch || b.number == 0 {
+		return 0, batch{}, false
+	}
+	if b.items = int(b.visit(n, func([]byte) {}, func(welcome) {})); b.items == 0 {
 		return 0, batch{}, false
 	}
 	b.digest = digestOf(body)
